@@ -46,6 +46,6 @@ def test_a_module_that_is_gone_says_nothing() -> None:
     assert select_tests(["controller/domain/values/no_more.py"]) == ()
 
 
-def test_what_nobody_can_say_has_all_tests() -> None:
+def test_an_unknown_change_has_all_tests() -> None:
     for path in ("pyproject.toml", "tests/conftest.py", "unheard-of/new.txt"):
         assert select_tests([path, "tests/render/test_sizes.py"]) == ALL

@@ -89,7 +89,7 @@ def test_a_cell_that_is_there_follows_the_configuration(tmp_path: Path) -> None:
     assert asked[4] == ["cell_v2", "update_cell", *cell]
 
 
-def test_a_schema_that_cannot_be_made_ends_it_and_no_password_is_told(tmp_path: Path) -> None:
+def test_a_schema_that_cannot_be_made_ends_it_and_no_password_is_reported(tmp_path: Path) -> None:
     for number, answer in enumerate(({"return": 2}, {"exit": 1})):
         done, asked = db_sync(tmp_path / str(number), cell_v2__map_cell0=answer)
         assert done.returncode == 1

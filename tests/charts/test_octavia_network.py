@@ -122,7 +122,7 @@ def test_what_is_missing_is_made_once_and_its_ids_are_published(
 
 
 @pytest.mark.slow
-def test_each_node_makes_its_ports_and_all_health_managers_are_told(
+def test_each_node_makes_its_ports_and_informs_all_health_managers(
     network: types.ModuleType, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert network.look("net1.example.org") is False  # before the Job has made the network
@@ -141,7 +141,9 @@ def test_each_node_makes_its_ports_and_all_health_managers_are_told(
 
 
 @pytest.mark.slow
-def test_an_error_of_openstack_is_told_with_what_was_asked(network: types.ModuleType, tmp_path: Path) -> None:
+def test_an_error_of_openstack_is_reported_with_what_was_asked(
+    network: types.ModuleType, tmp_path: Path
+) -> None:
     program(tmp_path / "bin", "openstack", "#!/bin/sh\necho no route to Keystone >&2\nexit 1\n")
     with pytest.raises(RuntimeError, match="openstack token issue: no route to Keystone"):
         network.ensure_objects("198.51.100.0/24")

@@ -98,7 +98,7 @@ def test_daemonsets_of_one_component_select_different_pods() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_node_is_told_about_itself_follows_its_override() -> None:
+def test_what_a_node_learns_about_itself_follows_its_override() -> None:
     _, sets = compute({"labels": [FAST]})
     reported = {}
     for name, item in sets.items():

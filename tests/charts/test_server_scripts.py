@@ -120,7 +120,7 @@ def test_a_server_that_waits_bears_an_api_server_that_does_not_answer(
     assert loaded.founds() is True
 
 
-def test_keystone_is_not_told_to_end_before_it_has_served_its_last_request(tmp_path: Path) -> None:
+def test_keystone_is_not_asked_to_end_before_it_has_served_its_last_request(tmp_path: Path) -> None:
     """SIGTERM comes when this hook has ended; the server's own end takes the hook with it."""
     server = program(tmp_path, "apache2", f'#!/bin/sh\necho "$@" > {tmp_path}/told\n')
     hook = program(tmp_path, "keystone-api.sh", scripts("keystone")["keystone-api.sh"])

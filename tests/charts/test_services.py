@@ -52,7 +52,7 @@ def test_an_admin_endpoint_that_values_name_stays_theirs() -> None:
 
 
 @pytest.mark.parametrize("workload", ["Deployment/keystone-api", "Job/keystone-db-sync"])
-def test_keystones_keys_are_for_its_user_and_nobody_else(workload: str) -> None:
+def test_keystones_keys_are_for_its_user_only(workload: str) -> None:
     spec = dict(pod_specs(objects("keystone")))[workload]
     modes = [one["secret"]["defaultMode"] for one in spec["volumes"] if one["name"].endswith("-keys")]
     assert modes == [0o440, 0o440]
@@ -98,7 +98,7 @@ def test_no_busy_node_makes_liveness_kill_what_answers_late(name: str) -> None:
                 assert probe.get("timeoutSeconds", 1) >= 5, f"{workload} {container['name']}"
 
 
-def test_where_the_server_tells_no_statistics_that_it_listens_is_enough() -> None:
+def test_where_the_server_shows_no_statistics_that_it_listens_is_enough() -> None:
     values = {"conf": {"glance_api_uwsgi": {"uwsgi": {"stats": None}}}}
     spec = dict(pod_specs(objects("glance", values)))["Deployment/glance-api"]
     assert spec["containers"][0]["livenessProbe"]["tcpSocket"] == {"port": 9292}

@@ -145,7 +145,7 @@ def recorded(exports: Sequence[dict[tuple[str, frozenset[tuple[str, str]]], floa
     ]
 
 
-def test_three_processes_that_each_find_a_release_cut_off_are_told_of() -> None:
+def test_three_processes_that_each_find_a_release_cut_off_are_reported() -> None:
     """Each has its own registry, and reads from the status what the ones before have counted."""
     exports = []
     for unlocks in range(4):

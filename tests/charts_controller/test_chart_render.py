@@ -261,7 +261,7 @@ def test_what_helm_may_take_is_a_setting_of_helmbundle_and_bounded_by_its_limit(
         assert settings.helm_memory_together == (2048 - 384) * MIB * of_helm
 
 
-def test_the_pod_tells_a_container_who_it_is() -> None:
+def test_the_pod_shows_a_container_who_it_is() -> None:
     [container, *_] = _pod()["containers"]
     fields = {entry["name"]: entry["valueFrom"] for entry in container["env"] if "valueFrom" in entry}
     assert fields == {
@@ -442,7 +442,7 @@ def test_charts_and_values_of_ones_own_reach_every_container() -> None:
         assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
 
 
-def test_every_object_tells_what_it_belongs_to() -> None:
+def test_every_object_shows_what_it_belongs_to() -> None:
     for obj in _render():
         assert obj["metadata"]["labels"]["app.kubernetes.io/name"] == "openstack-controller"
 

@@ -62,7 +62,7 @@ def test_the_regions_namespace_is_made_where_it_is_missing_and_outlives_the_char
     assert "deletionTimestamp" not in places.namespace()["metadata"]
 
 
-def test_a_namespace_of_somebody_else_stays_as_it_is(places: Places) -> None:
+def test_a_namespace_of_others_stays_as_it_is(places: Places) -> None:
     places.sandbox.create_namespace(places.region, {"somebody": "else"})
     before = places.namespace()["metadata"]
     places.install()

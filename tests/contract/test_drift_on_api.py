@@ -60,7 +60,7 @@ def test_a_release_as_helm_left_it_does_not_drift(bench: Bench) -> None:
     assert "once" not in names
 
 
-def test_hand_edits_are_told_put_right_and_no_upgrade_fails_for_them(bench: Bench) -> None:
+def test_hand_edits_are_reported_put_right_and_no_upgrade_fails_for_them(bench: Bench) -> None:
     deployed(bench)
     hook = hook_uid(bench)
     kubectl(bench, "scale", "deploy/web", "--replicas=3")

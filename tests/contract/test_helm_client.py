@@ -55,7 +55,7 @@ def test_labels_of_the_request_come_back_with_the_history(bench: Bench) -> None:
     assert (made.digest, made.bundle, made.ours) == ("a" * 40, "identity", True)
 
 
-def test_history_tells_when_a_revision_was_made(bench: Bench) -> None:
+def test_history_shows_when_a_revision_was_made(bench: Bench) -> None:
     bench.helm.install(bench.request("web"))
 
     recorded = bench.records.observe(bench.namespace)["web"][0].modified
@@ -338,7 +338,7 @@ def test_one_stuck_release_does_not_hold_up_another(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("server", [False, True])
-def test_render_tells_objects_and_hooks_apart(bench: Bench, server: bool) -> None:
+def test_render_shows_objects_and_hooks_apart(bench: Bench, server: bool) -> None:
     request = bench.request("web", {**RUNNING_WELL, "data": {"colour": "red"}})
     rendered = bench.helm.render(request, server=server)
 

@@ -80,7 +80,7 @@ def test_a_hook_that_was_cancelled_runs_again_and_succeeds(bench: Bench) -> None
     assert bench.statuses("web")[-1] == "deployed"
 
 
-def test_a_hook_of_the_deletion_that_failed_runs_anew_at_the_next_try(bench: Bench) -> None:
+def test_a_hook_of_the_deletion_that_failed_runs_again_at_the_next_try(bench: Bench) -> None:
     bench.helm.install(bench.request("web", hook("job-fails", "pre-delete")))
     with pytest.raises(HelmFailed):
         bench.uninstall("web")
@@ -90,7 +90,7 @@ def test_a_hook_of_the_deletion_that_failed_runs_anew_at_the_next_try(bench: Ben
     assert uid(bench) != before
 
 
-def test_a_hook_of_the_deletion_that_was_cancelled_runs_anew_and_the_release_goes(bench: Bench) -> None:
+def test_a_hook_of_the_deletion_that_was_cancelled_runs_again_and_the_release_goes(bench: Bench) -> None:
     bench.helm.install(bench.request("web", hook("succeeds", "pre-delete")))
     # What a try leaves that was ended while its hook hung.
     (left,) = bench.records.manifest("web", bench.namespace, 1).hooks
@@ -119,7 +119,7 @@ def test_a_removal_without_hooks_leaves_nothing_of_an_earlier_try(bench: Bench, 
     assert bench.kube.list_metadata(SECRET, bench.namespace, labels="owner=helm") == []
 
 
-def test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew(bench: Bench) -> None:
+def test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_again(bench: Bench) -> None:
     values = hook("job-fails", "post-delete")
     values["hook"]["policy"] = "before-hook-creation,hook-succeeded"
     bench.helm.install(bench.request("web", values))

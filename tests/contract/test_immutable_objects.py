@@ -18,7 +18,7 @@ def check(bench: Bench, values: dict[str, object], chart: str) -> None:
     refuse_fixed_changes(bench.kube, rendered, "web", bench.namespace)
 
 
-def test_a_statefulset_takes_no_other_volumes_until_it_is_made_anew_over_its_pods(bench: Bench) -> None:
+def test_a_statefulset_takes_no_other_volumes_until_it_is_made_again_over_its_pods(bench: Bench) -> None:
     bench.helm.install(bench.request("web", chart="stateful"))
     both = ("data-web-0", "data-web-1")
     wait_until(lambda: bench.records.claims("web", bench.namespace) == both, "every pod has its claim")

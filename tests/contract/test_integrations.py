@@ -71,7 +71,7 @@ def test_argo_cd_shows_a_bundle_as_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_argo_cd_shows_a_plan_that_needs_somebody_as_it_is() -> None:
+def test_argo_cd_shows_a_plan_that_needs_a_person_as_it_is() -> None:
     assert {state: argo(obj) for state, obj in plan_states().items()} == {
         "nothing to do": "Healthy",
         "waits for approval": "Suspended",

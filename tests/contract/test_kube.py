@@ -176,7 +176,7 @@ def test_replacing_with_the_same_changes_nothing(api: Api) -> None:
     assert api.kube.replace(first)["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_replacing_what_is_gone_is_told_apart_from_a_refusal(api: Api) -> None:
+def test_replacing_what_is_gone_is_distinguished_from_a_refusal(api: Api) -> None:
     created = api.kube.create(api.secret())
     api.kube.delete(SECRET, "one", api.namespace)
     with pytest.raises((ObjectMissing, Conflict)):
@@ -314,7 +314,7 @@ def test_null_in_free_form_values_is_kept(api: Api) -> None:
     assert api.apply("a", spec={"values": {"n": None}})["spec"]["values"] == {"n": None}
 
 
-def test_a_dry_run_tells_and_changes_nothing(api: Api) -> None:
+def test_a_dry_run_shows_and_changes_nothing(api: Api) -> None:
     before = api.apply("a", spec={"size": 1})
     reported = api.kube.apply(api.probe(spec={"size": 9}), manager="a", dry_run=True)
     assert reported["spec"]["size"] == 9
@@ -380,7 +380,7 @@ def test_entries_of_a_map_in_the_status_come_and_go(api: Api) -> None:
     assert after["status"]["children"] == {"image": {"ready": True}}
 
 
-def test_a_status_for_what_is_gone_is_told_apart_from_a_refusal(api: Api) -> None:
+def test_a_status_for_what_is_gone_is_distinguished_from_a_refusal(api: Api) -> None:
     with pytest.raises(ObjectMissing):
         api.apply_status("a", state="Fine")
 

@@ -48,9 +48,7 @@ def test_a_lease_that_is_deleted_is_lost(kube: Kube, region: str) -> None:
     assert not second.lost()
 
 
-def test_in_a_namespace_that_is_being_deleted_the_last_holder_goes_on_and_nobody_else_begins(
-    kube: Kube, region: str
-) -> None:
+def test_in_a_namespace_under_deletion_only_the_last_holder_goes_on(kube: Kube, region: str) -> None:
     first, second = lease_of(kube, region, "one"), lease_of(kube, region, "two")
     assert first.try_take()
     kube.delete(NAMESPACE, region)

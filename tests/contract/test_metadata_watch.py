@@ -49,7 +49,7 @@ def secret(namespace: str, name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"word": "hush-hush"}}
 
 
-def test_what_there_is_and_what_becomes_of_it_is_told(
+def test_what_there_is_and_what_becomes_of_it_is_reported(
     kube: Kube, watches: MetadataWatches, namespace: str
 ) -> None:
     kube.create(secret(namespace, "first"))

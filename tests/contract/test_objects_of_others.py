@@ -55,7 +55,7 @@ def test_helm_alone_takes_no_object_without_its_marks(bench: Bench) -> None:
     assert bench.statuses("web") == []
 
 
-def test_an_object_of_nobody_that_differs_is_refused_by_name(bench: Bench) -> None:
+def test_an_object_without_owner_that_differs_is_refused_by_name(bench: Bench) -> None:
     place(bench)
     with pytest.raises(ObjectsTaken) as refusal:
         do(bench, Action.INSTALL, {"data": {"colour": "red"}})
@@ -78,7 +78,7 @@ def test_what_is_handed_over_is_taken_once(bench: Bench) -> None:
     assert HAND_OVER_ANNOTATION not in notes
 
 
-def test_an_object_of_nobody_that_is_alike_is_taken(bench: Bench) -> None:
+def test_an_equal_object_without_owner_is_taken(bench: Bench) -> None:
     place(bench, data={"revision": "1", "colour": "red"})
     do(bench, Action.INSTALL, {"data": {"colour": "red"}})
     assert bench.statuses("web") == ["deployed"]
@@ -104,7 +104,7 @@ def test_what_another_release_has_taken_meanwhile_is_not_deleted_with_ours(bench
     assert bench.statuses("web") == []
 
 
-def test_what_nobody_has_marked_outlives_a_release_whose_hook_of_that_name_never_ran(bench: Bench) -> None:
+def test_an_unmarked_object_outlives_a_release_whose_hook_of_that_name_never_ran(bench: Bench) -> None:
     do(bench, Action.INSTALL, {"hook": {"events": "pre-upgrade", "outcome": "succeeds"}})
     (hook,) = bench.records.manifest("web", bench.namespace, 1).hooks
     meta = {"name": "web-hook", "namespace": bench.namespace}
@@ -170,7 +170,7 @@ def test_what_is_left_of_a_release_whose_records_are_gone_is_its_own(bench: Benc
     assert bench.config("web")["colour"] == "blue"
 
 
-def test_a_hook_that_would_replace_somebodys_job_is_refused(bench: Bench) -> None:
+def test_a_hook_that_would_replace_anothers_job_is_refused(bench: Bench) -> None:
     container = {"name": "theirs", "image": "registry.example/theirs:1"}
     pod = {"restartPolicy": "Never", "containers": [container]}
     job = {"template": {"spec": pod}}

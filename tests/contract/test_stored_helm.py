@@ -39,9 +39,9 @@ from tests.contract.test_helm_rollback import (
     test_a_rollback_to_a_revision_that_is_not_there_says_so,
 )
 from tests.contract.test_hook_policies import (
-    test_a_hook_of_the_deletion_that_failed_runs_anew_at_the_next_try,
+    test_a_hook_of_the_deletion_that_failed_runs_again_at_the_next_try,
     test_a_hook_that_failed_runs_again_and_succeeds,
-    test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew,
+    test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_again,
     test_helm_alone_takes_the_failed_job_for_the_new_one_and_fails_at_once,
 )
 from tests.contract.test_jobs_first import (
@@ -62,9 +62,9 @@ from tests.contract.test_kept_volumes import (
 )
 from tests.contract.test_objects_of_others import (
     test_a_hook_meets_what_it_has_made_itself,
-    test_a_hook_that_would_replace_somebodys_job_is_refused,
+    test_a_hook_that_would_replace_anothers_job_is_refused,
+    test_an_equal_object_without_owner_is_taken,
     test_an_object_of_another_release_is_refused_and_outlives_ours,
-    test_an_object_of_nobody_that_is_alike_is_taken,
     test_helm_alone_takes_no_object_without_its_marks,
     test_what_another_release_has_taken_is_not_deleted_by_an_upgrade_that_drops_it,
     test_what_another_release_has_taken_meanwhile_is_not_deleted_with_ours,
@@ -89,10 +89,10 @@ OF_REAL_HELM = (
     test_a_failed_hook_fails_the_revision,
     test_a_field_dropped_from_the_chart_goes_from_the_object,
     test_a_hook_meets_what_it_has_made_itself,
-    test_a_hook_of_the_deletion_that_failed_runs_anew_at_the_next_try,
+    test_a_hook_of_the_deletion_that_failed_runs_again_at_the_next_try,
     test_a_hook_that_failed_runs_again_and_succeeds,
-    test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_anew,
-    test_a_hook_that_would_replace_somebodys_job_is_refused,
+    test_a_hook_that_fails_once_all_is_gone_keeps_the_record_and_runs_again,
+    test_a_hook_that_would_replace_anothers_job_is_refused,
     test_a_job_that_fails_leaves_the_pods_as_they_are_and_its_mending_goes_on,
     test_a_release_goes_whole_after_the_first_half_of_an_upgrade,
     test_the_jobs_of_new_pods_succeed_before_the_pods_are_sent,
@@ -103,7 +103,7 @@ OF_REAL_HELM = (
     test_after_a_failed_install_an_upgrade_runs_the_hooks_again,
     test_an_earlier_kept_claim_outlives_the_release,
     test_an_object_of_another_release_is_refused_and_outlives_ours,
-    test_an_object_of_nobody_that_is_alike_is_taken,
+    test_an_equal_object_without_owner_is_taken,
     test_helm_alone_deletes_a_claim_that_the_chart_drops,
     test_helm_alone_takes_no_object_without_its_marks,
     test_helm_alone_takes_the_failed_job_for_the_new_one_and_fails_at_once,

@@ -80,7 +80,7 @@ def ready(pod: Pod, name: str) -> bool:
     return pod.answers(name, "readinessProbe")
 
 
-def test_every_container_gets_ready_and_ends_when_it_is_told_to(pod: Pod) -> None:
+def test_every_container_gets_ready_and_ends_when_it_is_asked_to(pod: Pod) -> None:
     started(pod)
     for name in CONTAINERS:
         assert pod.answers(name, "startupProbe") and pod.answers(name, "livenessProbe")

@@ -143,7 +143,7 @@ def test_a_user_that_was_disabled_serves_again(cloud: Cloud, node: Node, admin: 
     assert login_as_user(cloud).session.get_token()
 
 
-def test_a_wrong_login_is_told_without_its_password(cloud: Cloud, node: Node) -> None:
+def test_a_wrong_login_is_reported_without_its_password(cloud: Cloud, node: Node) -> None:
     code, said = user_pod(cloud, node).run("ks-user", OS_PASSWORD="not-the-admins")
     assert code == 1
     assert "Unauthorized" in said and "not-the-admins" not in said

@@ -149,7 +149,7 @@ def test_hosts_are_complete_and_count_their_servers(world: Any) -> None:
     assert world.port.allocations("cmp1") == (id_,)
 
 
-def test_hosts_tell_their_address(world: Any) -> None:
+def test_hosts_report_their_address(world: Any) -> None:
     assert all(address(one.address) or one.address == "127.0.0.1" for one in world.port.hypervisors())
 
 

@@ -63,7 +63,7 @@ def test_thirty_servers_are_moved_within_the_budget(bed: Bed) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_dry_run_tells_what_would_be_done_and_does_nothing(bed: Bed) -> None:
+def test_a_dry_run_shows_what_would_be_done_and_does_nothing(bed: Bed) -> None:
     live, big = bed.boot(1, "cmp1")[0], bed.boot(1, "cmp1", flavor="large")[0]
     stopped = bed.boot(1, "cmp1")[0]
     bed.sdk.compute.stop_server(stopped)

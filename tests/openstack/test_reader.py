@@ -142,7 +142,7 @@ def test_a_role_that_was_taken_away_is_given_again(bed: Bed) -> None:
     assert bed.roles() == {"reader of system", "reader of project"}
 
 
-def test_a_role_that_was_given_is_taken_back_and_one_that_somebody_else_gave_is_not(bed: Bed) -> None:
+def test_a_role_that_was_given_is_taken_back_and_one_that_others_gave_is_not(bed: Bed) -> None:
     bed.ensure()
     user, role = bed.user(), bed.api.get("/roles", name="reader")["roles"][0]["id"]
     project = bed.api.get("/projects", name="service")["projects"][0]["id"]
@@ -162,7 +162,7 @@ def test_another_password_is_the_only_one_that_is_let_in(bed: Bed) -> None:
     assert bed.lets_in(NEXT_PASSWORD) and not bed.lets_in(PASSWORD)
 
 
-def test_an_account_of_somebody_else_is_not_touched_and_not_deleted(bed: Bed) -> None:
+def test_an_account_of_others_is_not_touched_and_not_deleted(bed: Bed) -> None:
     bed.ensure()
     bed = replace(bed, mark="openstack/another")
     before = bed.user()

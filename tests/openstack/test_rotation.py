@@ -501,7 +501,7 @@ def test_rights_in_databases_that_were_given_by_hand_are_passed_on(real: Account
     assert "PROCESS" in shown_grants(real, "hand", "one")
 
 
-def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServersBed) -> None:
+def test_a_right_that_the_administrator_may_not_give_is_reported(real: AccountServersBed) -> None:
     real.sql(
         "CREATE USER poor@'%' IDENTIFIED BY 'poor'",
         "GRANT SELECT ON mysql.* TO poor@'%'",
@@ -519,7 +519,7 @@ def test_a_right_that_the_administrator_may_not_give_is_told(real: AccountServer
 
 
 @pytest.mark.parametrize("mode", ["", "ANSI_QUOTES"])
-def test_every_kind_of_right_is_passed_on_or_told(real: AccountServersBed, mode: str) -> None:
+def test_every_kind_of_right_is_passed_on_or_reported(real: AccountServersBed, mode: str) -> None:
     name = f"odd{len(mode)}"
     real.sql(
         f"SET GLOBAL sql_mode = '{mode}'",
@@ -581,7 +581,7 @@ def test_what_barbican_has_wrapped_is_wrapped_again_row_by_row(real: AccountServ
         servers.rewrap(login, "barbican`; --", key, former)
 
 
-def test_a_wrong_password_of_an_administrator_is_told_without_it(real: AccountServersBed) -> None:
+def test_a_wrong_password_of_an_administrator_is_reported_without_it(real: AccountServersBed) -> None:
     place = ServerPlace(Server.DATABASE, HOST, real.port("mariadb"), ROOT)
     with pytest.raises(ServerUnavailable, match=f"refuses {ROOT}$"):
         account = Account(Server.DATABASE, "glance", "glance", "oslo_db")

@@ -80,7 +80,7 @@ def test_a_later_run_removes_what_one_left_that_was_killed(sdk: Any, clouds: str
     assert seen(sdk) == before
 
 
-def test_a_server_that_no_host_takes_is_told_in_novas_words(sdk: Any, clouds: str) -> None:
+def test_a_server_that_no_host_takes_is_reported_in_novas_words(sdk: Any, clouds: str) -> None:
     before = seen(sdk)
     services = list(sdk.compute.services(binary="nova-compute"))
     for one in services:

@@ -161,7 +161,7 @@ def test_a_loop_that_stands_still_is_no_life(running: _Running) -> None:
     assert running.ask("/healthz") == (503, "loop: the event loop stands still for 61 s")
 
 
-def test_told_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
+def test_asked_to_stop_it_is_not_ready_and_alive(running: _Running) -> None:
     running.begin()
     running.board.stop()
     assert running.ask("/readyz") == (503, "stop: a stop was requested")
@@ -229,7 +229,7 @@ def test_what_was_replaced_during_a_look_is_no_failure(caplog: pytest.LogCapture
     assert caplog.records == []
 
 
-def test_an_error_that_nobody_foresaw_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
     content = " ".join(("what", "a", "library", "was", "given"))
 
     def fail() -> None:

@@ -170,7 +170,7 @@ def only(found: Mapping[str, list[tuple[dict[str, str], float]]], metric: str, *
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_every_container_tells_of_itself(name: str, run: Run) -> None:
+def test_every_container_reports_itself(name: str, run: Run) -> None:
     container = run(name, Cluster())
     for kind in container.container.reconcilers:
         container.container.queue.add((kind, NS, "late"))
@@ -195,7 +195,7 @@ def test_every_container_tells_of_itself(name: str, run: Run) -> None:
     assert found["process_resident_memory_bytes"][0][1] > 1e6
 
 
-def test_core_tells_of_conditions_and_releases(run: Run) -> None:
+def test_core_reports_conditions_and_releases(run: Run) -> None:
     core = run("core", Cluster())
     core.work(3)
     found = core.scrape()
@@ -207,7 +207,7 @@ def test_core_tells_of_conditions_and_releases(run: Run) -> None:
     assert [labels["region"] for labels, _ in found["osctl_region_info"]] == [REGION]
 
 
-def test_helmbundle_tells_of_actions_retries_skips_unlocks_and_sizes(run: Run) -> None:
+def test_helmbundle_reports_actions_retries_skips_unlocks_and_sizes(run: Run) -> None:
     cluster = Cluster()
     cluster.bundle("nova", "libvirt")
     cluster.helm.fails["libvirt"] = "no such image"
@@ -235,7 +235,7 @@ def test_helmbundle_tells_of_actions_retries_skips_unlocks_and_sizes(run: Run) -
         assert only(helmbundle.scrape(), "osctl_release_unlocks", bundle="compute", release="nova") == times
 
 
-def test_health_tells_of_components(run: Run) -> None:
+def test_health_reports_components(run: Run) -> None:
     cluster = Cluster()
     cluster.watched.bundle("nova")
     cluster.watched.put(deployment())
@@ -253,7 +253,7 @@ def test_health_tells_of_components(run: Run) -> None:
     assert sum(said.values()) == 1
 
 
-def test_secrets_tells_of_ages_and_ends(run: Run) -> None:
+def test_secrets_reports_ages_and_ends(run: Run) -> None:
     cluster = Cluster()
     meta = {"name": "keystone-tls-api", "namespace": NS, "annotations": {ISSUED: "keystone-tls-api"}}
     texts = {"tls.crt": certificate("2027-01-01"), "tls.key": "private"}
@@ -271,7 +271,7 @@ def test_secrets_tells_of_ages_and_ends(run: Run) -> None:
     assert ends == 1798761600.0
 
 
-def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
+def test_node_names_nodes_and_maintenances(run: Run) -> None:
     cluster = Cluster()
     for name, ready in (("cmp1", "True"), ("cmp2", "Unknown")):
         cluster.watched.put({"apiVersion": "v1", "kind": NODE.kind, **node(name, ready)})
@@ -291,7 +291,7 @@ def test_node_tells_of_nodes_and_maintenances(run: Run) -> None:
     assert (labels["maintenance"], labels["node"], labels["mode"]) == ("m1", "cmp1", "Cordon")
 
 
-def test_servers_tells_of_each_server_why_it_is_as_it_is(run: Run) -> None:
+def test_servers_reports_each_server_why_it_is_as_it_is(run: Run) -> None:
     cluster = Cluster()
     cluster.kube.create(server("bastion"))
     container = run("servers", cluster)

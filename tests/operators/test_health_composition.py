@@ -94,7 +94,7 @@ def all_ready(shown: dict[str, dict[str, Any]]) -> bool:
     }
 
 
-def test_with_a_period_it_asks_with_the_clouds_of_the_secret_and_tells(identity: FakeIdentity) -> None:
+def test_with_a_period_it_asks_with_the_clouds_of_the_secret_and_reports(identity: FakeIdentity) -> None:
     health = Composed(PROBE_SECONDS="0.2")
     health.credentials(identity.clouds())
     health.until("all is well", all_ready)
@@ -104,7 +104,7 @@ def test_with_a_period_it_asks_with_the_clouds_of_the_secret_and_tells(identity:
     assert 'osctl_probe_success{probe="compute-services"} 1.0' in exposition
 
 
-def test_what_is_lost_is_told_and_heals_unaided(identity: FakeIdentity) -> None:
+def test_what_is_lost_is_reported_and_heals_unaided(identity: FakeIdentity) -> None:
     health = Composed(PROBE_SECONDS="0.2")
     health.credentials(identity.clouds())
     health.until("all is well", all_ready)

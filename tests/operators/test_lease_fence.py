@@ -123,7 +123,7 @@ def test_a_lease_that_is_lost_before_the_work_begins_ends_the_process(running: _
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_what_nobody_foresaw_ends_the_process_and_tells_no_content(
+def test_an_unexpected_error_ends_the_process_and_shows_no_content(
     running: _Running, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = " ".join(("what", "the", "work", "said"))
@@ -173,7 +173,9 @@ def test_work_that_waited_for_the_lease_is_late_only_from_then_on(
     assert running.tenure.late(running.container) == "the oldest work has waited for 601 s"
 
 
-def test_work_that_does_not_end_is_told_on_the_lease_which_goes_on_being_renewed(running: _Running) -> None:
+def test_work_that_does_not_end_is_reported_on_the_lease_which_goes_on_being_renewed(
+    running: _Running,
+) -> None:
     reported, answer = threading.Event(), threading.Event()
 
     def hang(*_: str) -> None:

@@ -116,7 +116,7 @@ def run_osctl(box: Sandbox, *words: str) -> None:
     subprocess.run(command, check=True, timeout=patient(120), env={**os.environ, **more})
 
 
-def test_a_killed_database_is_told_within_seconds_and_heals(ready: Sandbox) -> None:
+def test_a_killed_database_is_reported_within_seconds_and_heals(ready: Sandbox) -> None:
     there = ("--namespace", NAMESPACE)
     ready.kubectl("delete", "pod", "mariadb-server-0", *there, "--grace-period=0", "--force", "--wait=false")
 

@@ -82,7 +82,7 @@ def test_a_pod_on_the_nodes_network_reaches_services_too(node: Sandbox, namespac
     assert run_python(node, namespace, "near", code) == "443"
 
 
-def test_nothing_leaves_the_node_and_who_tries_is_told_at_once(
+def test_nothing_leaves_the_node_and_who_tries_is_reported_at_once(
     node: Sandbox, namespace: str, apply: Apply
 ) -> None:
     apply(deployment("shell", "sleep", "100000"))

@@ -49,7 +49,7 @@ def test_who_speaks_to_amphorae_mounts_what_is_made(pods: str) -> None:
     assert keys <= secrets_made(made.certificates)[MADE]
 
 
-def test_nobody_else_does() -> None:
+def test_no_other_container_does() -> None:
     text = {name: str(part) for name, part in values(region())["pod"]["mounts"].items() if MADE in str(part)}
     assert text.keys() == set(PODS)
     for bundle in region().bundles:

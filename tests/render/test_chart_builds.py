@@ -54,7 +54,7 @@ def test_the_pinned_builds_are_used_without_a_word() -> None:
 
 
 @pytest.mark.slow
-def test_a_build_that_nobody_tested_is_named_with_those_that_are() -> None:
+def test_an_untested_build_is_named_with_the_tested_ones() -> None:
     [warning] = of_builds(rendered(OtherBuild("nova", nothing)))
 
     assert warning.startswith("spec.charts.repository: untested builds of charts: nova; ")

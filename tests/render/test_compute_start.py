@@ -131,7 +131,7 @@ def test_a_text_that_nova_cannot_read_is_refused_for_nodes_with_a_label_too() ->
         ({"libvirt": {"cpu_power_management": True}}, "libvirt.cpu_power_management"),
     ],
 )
-def test_what_does_nothing_good_is_told(conf: dict[str, Any], at: str) -> None:
+def test_what_does_nothing_good_is_reported(conf: dict[str, Any], at: str) -> None:
     conf["DEFAULT"] = {**conf.get("DEFAULT", {}), "ram_allocation_ratio": 1}
     found = render(core_spec(**nova(**conf)), source="region.yaml").warnings
     assert f"spec.services.compute.nova.values.conf.nova.{at}" in [one.path for one in found]

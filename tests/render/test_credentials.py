@@ -144,7 +144,7 @@ def test_nova_and_neutron_share_the_secret_of_the_metadata_proxy() -> None:
     assert neutron.spec.values["conf"]["metadata_agent"]["DEFAULT"]["metadata_proxy_shared_secret"] == shared
 
 
-def test_a_password_that_a_chart_ships_and_nobody_replaces_is_refused() -> None:
+def test_a_shipped_password_that_is_not_replaced_is_refused() -> None:
     content = {"endpoints": {"oslo_db": {"auth": {"audit": {"password": {"$patch": "delete"}}}}}}
     fine = core_spec(services={"database": {"mariadb": {"values": content}}})
     assert render(fine).release("mariadb") is not None

@@ -15,7 +15,7 @@ def told(**flavors: Any) -> list[tuple[str, str]]:
     return [(one.path, one.message) for one in region.warnings]
 
 
-def test_an_option_that_no_flavor_has_is_told() -> None:
+def test_an_option_that_no_flavor_has_is_reported() -> None:
     path, message = next(iter(told(big={"name": "big", "rams": 4096, "vcpus": 2, "disk": 10})))
     assert path == f"{OPTIONS}.big"
     assert message == (
@@ -23,7 +23,7 @@ def test_an_option_that_no_flavor_has_is_told() -> None:
     )
 
 
-def test_a_property_without_a_value_is_told() -> None:
+def test_a_property_without_a_value_is_reported() -> None:
     big = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 10, "extra_specs": ["hw:cpu_policy"]}
     assert told(big=big) == [
         (
@@ -33,6 +33,6 @@ def test_a_property_without_a_value_is_told() -> None:
     ]
 
 
-def test_a_flavor_that_can_be_made_is_not_told() -> None:
+def test_a_flavor_that_can_be_made_is_not_reported() -> None:
     big = {"name": "big", "ram": 4096, "vcpus": 2, "disk": 10, "is_public": False, "rxtx-factor": 1}
     assert told(big={**big, "extra_specs": ["hw:cpu_policy=dedicated", "billing:class=gold"]}) == []

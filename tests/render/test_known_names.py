@@ -61,13 +61,13 @@ def test_an_option_that_our_values_set_is_known(series: str) -> None:
     assert lacking == []
 
 
-def test_a_misspelt_option_is_told_with_its_path() -> None:
+def test_a_misspelt_option_is_reported_with_its_path() -> None:
     [warning] = warnings(**nova({"nova": {"DEFAULT": {"cpu_alocation_ratio": 4.0}}}))
     assert warning.path == "spec.services.compute.nova.values.conf.nova.DEFAULT.cpu_alocation_ratio"
     assert 'did you mean "cpu_allocation_ratio"?' in warning.remedy
 
 
-def test_options_that_are_there_are_not_told() -> None:
+def test_options_that_are_there_are_not_reported() -> None:
     conf = {"nova": {"DEFAULT": {"cpu_allocation_ratio": 4.0, "reclaim_instance_interval": 60}}}
     assert warnings(**nova(conf)) == ()
 
@@ -80,7 +80,7 @@ def test_options_of_labelled_nodes_are_looked_at_too() -> None:
 
 
 @pytest.mark.slow
-def test_rules_of_a_feature_and_of_values_are_told() -> None:
+def test_rules_of_a_feature_and_of_values_are_reported() -> None:
     rules = {"os_compute_api:servers:creat": "role:admin"}
     [of_values] = warnings(**nova({"policy": rules}))
     assert 'did you mean "os_compute_api:servers:create"?' in of_values.remedy
@@ -90,7 +90,7 @@ def test_rules_of_a_feature_and_of_values_are_told() -> None:
 
 
 @pytest.mark.slow
-def test_options_of_a_store_are_told() -> None:
+def test_options_of_a_store_are_reported() -> None:
     store = {"name": "san", "type": "custom", "conf": {"volume_driver": "a.b", "san_ipp": "192.0.2.1"}}
     spec = {"preset": "compute", "features": {"blockStorage": {"backends": [store]}}}
     assert [one.path for one in warnings(**spec) if "san_ipp" in one.message] == [
@@ -98,7 +98,7 @@ def test_options_of_a_store_are_told() -> None:
     ]
 
 
-def test_a_value_that_the_service_cannot_read_is_told_with_its_path() -> None:
+def test_a_value_that_the_service_cannot_read_is_reported_with_its_path() -> None:
     conf = {"DEFAULT": {"reclaim_instance_interval": "soon", "resume_guests_state_on_host_boot": "yes"}}
     [problem] = refused(**nova({"nova": conf}))
     assert problem.path.endswith(".conf.nova.DEFAULT.reclaim_instance_interval")
@@ -113,19 +113,19 @@ def test_a_release_that_runs_with_such_a_value_goes_on() -> None:
     assert (refused_, len(told)) == ([], 1)
 
 
-def test_a_list_of_several_lines_is_told_with_the_form_of_the_chart() -> None:
+def test_a_list_of_several_lines_is_reported_with_the_form_of_the_chart() -> None:
     [warning] = warnings(**nova({"nova": {"pci": {"device_spec": ["{}", "{}"]}}}))
     assert "type: multistring" in warning.remedy
 
 
-def test_a_value_of_some_nodes_is_told_as_well() -> None:
+def test_a_value_of_some_nodes_is_reported_as_well() -> None:
     compute = {"values": {"conf": {"nova": {"DEFAULT": {"cpu_allocation_ratio": "four"}}}}}
     nodes = {"role::gpu": {"services": {"compute": {"nova": {"compute": compute}}}}}
     [problem] = refused(nodes=nodes)
     assert problem.path.startswith('spec.nodes["role::gpu"]')
 
 
-def test_a_value_of_a_store_is_told() -> None:
+def test_a_value_of_a_store_is_reported() -> None:
     store = {
         "name": "vendor",
         "type": "custom",

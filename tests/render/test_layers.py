@@ -167,7 +167,7 @@ def test_the_chain_of_a_leaf_names_files_and_lines(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_replaced_map_had_is_told_once_with_the_layer_that_replaced_it(tmp_path: Path) -> None:
+def test_what_a_replaced_map_had_is_reported_once_with_the_layer_that_replaced_it(tmp_path: Path) -> None:
     conf = {"conf": {"$patch": "replace", "other": 1}}
     services: Mapping[str, Any] = {"identity": {"keystone": {"values": conf}}}
     release = rendered(tmp_path, frozenset(LAYERS[:-1]), services=services).release("keystone")

@@ -38,7 +38,7 @@ def test_libvirt_mounts_what_is_made_and_is_restarted_with_it() -> None:
     assert all(f"{name}.pem" in keys and name in hook for name in ("ca-cert", "server-key", "client-key"))
 
 
-def test_libvirt_listens_by_tls_only_where_nova_tells_other_hosts() -> None:
+def test_libvirt_listens_by_tls_only_where_nova_gives_that_to_other_hosts() -> None:
     given = values(region(), "libvirt")["conf"]
     assert (given["libvirt"]["listen_tcp"], given["libvirt"]["listen_tls"]) == ("0", "1")
     assert "route list 0/0" in given["dynamic_options"]["libvirt"]["listen_address"]
@@ -99,7 +99,7 @@ def test_hypervisors_encrypt_unless_the_region_says_otherwise() -> None:
 
 
 @pytest.mark.slow
-def test_an_interface_whose_addresses_nobody_names_stays_in_clear_with_a_warning() -> None:
+def test_an_interface_without_named_addresses_stays_in_clear_with_a_warning() -> None:
     compute = {"liveMigration": {"interface": "bond2"}}
     made = render(core_spec(preset="core", features={"compute": compute}))
     assert "listen_tls" not in str(values(made, "libvirt"))

@@ -16,11 +16,11 @@ def warnings(conf: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("file", ["ml2_conf", "ml2_conf.ini"])
-def test_a_file_of_plug_ins_is_told_with_its_place(file: str) -> None:
+def test_a_file_of_plug_ins_is_reported_with_its_place(file: str) -> None:
     [(path, remedy)] = warnings({file: {"ml2": {"extension_drivers": "port_security"}}})
     assert "ml2_conf" in path
     assert remedy.startswith('did you mean "plugins.ml2_conf"?')
 
 
-def test_in_its_place_nothing_is_told() -> None:
+def test_in_its_place_nothing_is_reported() -> None:
     assert warnings({"plugins": {"ml2_conf": {"ml2": {"extension_drivers": "port_security"}}}}) == []

@@ -61,7 +61,7 @@ def test_a_service_with_its_parts_is_served_without_a_word(service: str) -> None
     assert region(service, features=storage, **brought(service)).warnings == ()
 
 
-def test_all_that_is_missing_is_told_at_once() -> None:
+def test_all_that_is_missing_is_reported_at_once() -> None:
     spec = core_spec(
         preset="compute", features={"services": {"enabled": ["dns", "load-balancer", "metering"]}}
     )
@@ -75,7 +75,7 @@ def test_no_preset_has_a_service_without_its_parts() -> None:
         assert render(core_spec(preset=preset), partial=True).lacking == ()
 
 
-def test_who_runs_a_region_is_told_what_it_lacks_and_gets_it() -> None:
+def test_a_running_region_reports_what_it_lacks_and_gets_it() -> None:
     found = render(core_spec(preset="compute", features={"services": {"enabled": ["dns"]}}), partial=True)
     assert [part.release for part in found.lacking] == ["designate"]
     assert found.release("designate") is not None
@@ -273,7 +273,7 @@ def test_without_gnocchi_nothing_is_missing() -> None:
     assert region("metering", features={"metering": {"gnocchi": {"enabled": False}}}).release("ceilometer")
 
 
-def test_ceilometer_has_the_account_of_each_service_that_tells_it_something() -> None:
+def test_ceilometer_has_the_account_of_each_service_that_reports_to_it() -> None:
     endpoints = metering("ceilometer")["endpoints"]
     found = {name.removeprefix("oslo_messaging_") for name in endpoints if name.startswith("oslo_messaging_")}
     assert found == {"keystone", "glance", "neutron", "nova", "cinder", "heat"}
@@ -299,7 +299,7 @@ def test_a_broker_outside_has_no_names_of_pods() -> None:
     assert merged["oslo_messaging_nova"]["hosts"] == {"default": "rabbitmq"}
 
 
-def test_services_tell_what_happens_once_somebody_measures() -> None:
+def test_services_report_what_happens_once_metering_runs() -> None:
     assert metering("nova")["conf"]["nova"]["oslo_messaging_notifications"] == {
         "driver": "messagingv2",
         "topics": "notifications",

@@ -57,7 +57,7 @@ def test_clients_trust_the_bundle_of_the_region() -> None:
     assert values(own(), "nova")["secrets"]["tls"]["ca"] == "openstack-ca-bundle"
 
 
-def test_what_shows_no_certificate_and_trusts_nobody_is_not_restarted() -> None:
+def test_a_pod_without_certificate_and_trust_is_not_restarted() -> None:
     for chart in ("mariadb", "rabbitmq", "memcached", "openvswitch"):
         assert "release_uuid" not in values(own(), chart)
 
@@ -70,7 +70,7 @@ def test_certificates_stand_for_the_names_of_services_in_the_region() -> None:
 
 
 @pytest.mark.parametrize("more", [{"issuer": "x", "caSecret": "y"}, {"enabled": False}])
-def test_no_certificate_is_made_that_nobody_asks_for(more: dict[str, Any]) -> None:
+def test_no_certificate_is_made_without_a_request(more: dict[str, Any]) -> None:
     tls = {"internal": {"enabled": True, **more}}
     region = render(core_spec(preset="core", features={**OWN, "tls": tls}))
     assert region.certificates == ()
@@ -104,7 +104,7 @@ def test_the_gateway_shows_a_certificate_of_ours_for_all_public_names(charts: di
     ],
     ids=["issuer", "secret", "not encrypted", "no gateway"],
 )
-def test_no_public_certificate_is_made_that_nobody_shows(features: dict[str, Any]) -> None:
+def test_no_public_certificate_is_made_that_is_not_shown(features: dict[str, Any]) -> None:
     assert public_request(render(core_spec(preset="core", features=features))) is None
 
 
@@ -116,7 +116,7 @@ def of_servers(**features: Any) -> Region:
     return render(core_spec(preset="core", features={**SERVERS, **features}))
 
 
-def test_the_database_and_the_broker_show_certificates_of_ours_and_ask_nobody_for_them() -> None:
+def test_the_database_and_the_broker_show_our_certificates_and_require_none() -> None:
     region = of_servers()
     for chart in ("mariadb", "rabbitmq"):
         found = region.release(chart)

@@ -49,7 +49,7 @@ def test_claims_policies_and_files_are_as_the_region_says(size: str) -> None:
 
 
 @pytest.mark.parametrize("server", [("mariadb", 3306), ("rabbitmq", 15672)])
-def test_policies_let_in_the_controller_that_rotates_accounts_and_nobody_else_of_its_namespace(
+def test_policies_admit_only_the_controller_of_its_namespace(
     server: tuple[str, int],
 ) -> None:
     name, port = server

@@ -46,7 +46,7 @@ def test_a_mistake_in_values_keeps_no_service_from_its_credentials() -> None:
         ({"features": {"services": {"enabled": ["computer"]}}}, "spec.features.services.enabled[0]"),
     ],
 )
-def test_a_choice_that_cannot_be_served_is_told(mistake: dict[str, Any], path: str) -> None:
+def test_a_choice_that_cannot_be_served_is_reported(mistake: dict[str, Any], path: str) -> None:
     named = {"services": {"disabled": [], **mistake.get("features", {}).get("services", {"enabled": []})}}
     with pytest.raises(SpecInvalid) as caught:
         changed = {**mistake, "features": parse_features(named)}

@@ -113,7 +113,7 @@ def test_a_chart_whose_values_cannot_be_read_is_rendered_once_and_again_when_the
     assert rendering.times == 3
 
 
-def test_mistakes_in_the_spec_are_told_again_without_rendering(rendering: Rendering) -> None:
+def test_mistakes_in_the_spec_are_reported_again_without_rendering(rendering: Rendering) -> None:
     rendering.problem = "has a mistake"
     for _ in range(3):
         with pytest.raises(SpecInvalid, match="has a mistake"):
@@ -121,7 +121,7 @@ def test_mistakes_in_the_spec_are_told_again_without_rendering(rendering: Render
     assert rendering.times == 2
 
 
-def test_an_error_that_is_told_again_keeps_nothing_of_the_passes_before(rendering: Rendering) -> None:
+def test_an_error_that_is_reported_again_keeps_nothing_of_the_passes_before(rendering: Rendering) -> None:
     """A traceback would grow with each pass, and hold all that was rendered."""
     rendering.problem = "has a mistake"
     lengths = []

@@ -59,7 +59,7 @@ def test_a_resource_is_one_that_kubernetes_knows() -> None:
 
 
 @pytest.mark.slow
-def test_what_no_pod_of_the_chart_is_called_is_told_with_the_names_there_are() -> None:
+def test_what_no_pod_of_the_chart_is_called_is_reported_with_the_names_there_are() -> None:
     [warning] = warned(nova({"replicas": {"api": 2}}))
     assert warning.path == f"{NOVA}.replicas.api"
     assert warning.message == 'chart nova has no "api" here, so it has no effect'
@@ -100,7 +100,7 @@ def test_a_quantity_with_an_exponent_is_compared_as_kubernetes_reads_it() -> Non
     ("replicas", "least", "kept"),
     [(2, "51%", "2 of 2"), (1, 1, "1 of 1"), (3, "67%", "3 of 3"), (2, 5, "5 of 2")],
 )
-def test_a_budget_that_lets_no_pod_go_is_told(replicas: int, least: Any, kept: str) -> None:
+def test_a_budget_that_lets_no_pod_go_is_reported(replicas: int, least: Any, kept: str) -> None:
     budget = {"disruption_budget": {"osapi": {"min_available": least}}}
     [warning] = warned(nova({"replicas": {"osapi": replicas}, "lifecycle": budget}))
     assert warning.path == f"{NOVA}.lifecycle.disruption_budget.osapi.min_available"
@@ -108,7 +108,7 @@ def test_a_budget_that_lets_no_pod_go_is_told(replicas: int, least: Any, kept: s
 
 
 @pytest.mark.parametrize(("replicas", "least"), [(3, "51%"), (2, 1), (1, 0), (0, 1), (2, None), (2, True)])
-def test_a_budget_that_lets_one_go_is_not_told(replicas: int, least: Any) -> None:
+def test_a_budget_that_lets_one_go_is_not_reported(replicas: int, least: Any) -> None:
     budget = {"disruption_budget": {"osapi": {"min_available": least}}}
     assert warned(nova({"replicas": {"osapi": replicas}, "lifecycle": budget})) == []
 

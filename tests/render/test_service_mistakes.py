@@ -45,7 +45,7 @@ def refusal(text: str) -> Problem:
         ("# nothing\n", 1, "service placement has no release"),
     ],
 )
-def test_what_nobody_would_read_is_refused(text: str, line: int, message: str) -> None:
+def test_a_value_that_is_not_read_is_refused(text: str, line: int, message: str) -> None:
     with pytest.raises(SpecInvalid) as refused:
         rendered(text)
     problems = [one for one in refused.value.problems if message in one.message]

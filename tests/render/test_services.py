@@ -71,7 +71,7 @@ def test_an_unknown_service_is_refused_with_the_nearest_name() -> None:
         ),
     ],
 )
-def test_a_chart_in_the_place_of_its_service_is_told(
+def test_a_chart_in_the_place_of_its_service_is_reported(
     spec: dict[str, Any], path: str, chart: str, service: str
 ) -> None:
     [problem] = problems(**spec)

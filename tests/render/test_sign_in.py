@@ -35,7 +35,7 @@ def test_one_directory_that_is_the_default_domain_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"defaultDomain": "corp"}])
-def test_a_directory_whose_users_cannot_sign_in_is_told(more: dict[str, str]) -> None:
+def test_a_directory_whose_users_cannot_sign_in_is_reported(more: dict[str, str]) -> None:
     asks, [warning] = dashboard("corp", "partners", multiDomain=False, **more)
     assert asks == "False"
     assert warning.path == "spec.features.dashboard.multiDomain"

@@ -51,27 +51,27 @@ def test_each_pod_is_known_to_the_others_by_its_own_address() -> None:
     assert told(found) == []
 
 
-def test_conversion_without_space_that_is_reserved_is_told() -> None:
+def test_conversion_without_space_that_is_reserved_is_reported() -> None:
     [warning] = told(region(CONVERTS, space=False))
     assert warning.path == "spec.services.image.glance.values.pod.resources.api"
     assert "no space is reserved" in warning.message
     assert told(region({}, space=False)) == []
 
 
-def test_a_default_store_that_is_not_enabled_is_told() -> None:
+def test_a_default_store_that_is_not_enabled_is_reported() -> None:
     [warning] = told(region({"glance_store": {"default_backend": "objcts"}}))
     assert warning.path.endswith("conf.glance.glance_store.default_backend")
     assert warning.message == "it is none of the stores in enabled_backends, so Glance does not start"
     assert told(region({"glance_store": {"default_backend": "objects"}})) == []
 
 
-def test_an_address_that_the_environment_overrides_is_told() -> None:
+def test_an_address_that_the_environment_overrides_is_reported() -> None:
     [warning] = told(region({"DEFAULT": {"worker_self_reference_url": "http://glance"}}))
     assert warning.path.endswith("conf.glance.DEFAULT.worker_self_reference_url")
     assert "has no effect" in warning.message
 
 
-def test_with_encrypted_endpoints_no_pod_is_asked_in_clear_and_staged_imports_are_told() -> None:
+def test_with_encrypted_endpoints_no_pod_is_asked_in_clear_and_staged_imports_are_reported() -> None:
     found = region(CONVERTS, tls=ENCRYPTED)
     assert value(found, *ENV) is None
     [warning] = told(found)

@@ -106,7 +106,9 @@ def test_what_refers_to_an_exchange_with_ceph_is_what_is_exchanged(
 
 
 @pytest.mark.parametrize(("types", "lacking"), [(["ssd"], ""), (["ssd", "sdd"], "sdd")])
-def test_a_quality_of_service_for_a_type_that_is_not_there_is_told(types: list[str], lacking: str) -> None:
+def test_a_quality_of_service_for_a_type_that_is_not_there_is_reported(
+    types: list[str], lacking: str
+) -> None:
     qos = {"fast": {"consumer": "front-end", "properties": {"total_iops_sec": 500}, "associates": types}}
     given = {"block-storage": {"cinder": {"values": {"bootstrap": {"volume_qos": qos}}}}}
     features = {"blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]}}
@@ -118,7 +120,7 @@ def test_a_quality_of_service_for_a_type_that_is_not_there_is_told(types: list[s
 
 
 @pytest.mark.parametrize(("name", "known"), [("ssd", True), ("__DEFAULT__", True), ("gold", False)])
-def test_a_default_type_that_the_region_does_not_make_is_told(name: str, known: bool) -> None:
+def test_a_default_type_that_the_region_does_not_make_is_reported(name: str, known: bool) -> None:
     conf = {"conf": {"cinder": {"DEFAULT": {"default_volume_type": name}}}}
     features = {"blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]}}
     given = {"block-storage": {"cinder": {"values": conf}}}
@@ -129,7 +131,9 @@ def test_a_default_type_that_the_region_does_not_make_is_told(name: str, known: 
 
 
 @pytest.mark.parametrize(("name", "known"), [("ssd", True), ("gold", False)])
-def test_images_in_volumes_of_a_type_that_the_region_does_not_make_are_told(name: str, known: bool) -> None:
+def test_images_in_volumes_of_a_type_that_the_region_does_not_make_are_reported(
+    name: str, known: bool
+) -> None:
     conf = {"conf": {"glance": {"volumes": {"cinder_volume_type": name}}}}
     features = {
         "blockStorage": {"backends": [{"name": "ssd", "type": "ceph"}]},
@@ -142,7 +146,7 @@ def test_images_in_volumes_of_a_type_that_the_region_does_not_make_are_told(name
     assert told == ([] if known else [path])
 
 
-def test_two_types_on_one_pool_of_ceph_are_told() -> None:
+def test_two_types_on_one_pool_of_ceph_are_reported() -> None:
     def told(pool: str) -> list[str]:
         stores = [{"name": "ssd", "type": "ceph"}, {"name": "hdd", "type": "ceph", "ceph": {"pool": pool}}]
         found = render(core_spec(preset="compute", features={"blockStorage": {"backends": stores}})).warnings

@@ -63,7 +63,7 @@ def test_a_plain_region_has_nothing_to_warn_about() -> None:
     assert warnings() == ()
 
 
-def test_a_label_that_comes_is_told_to_rename_a_daemonset() -> None:
+def test_a_label_that_comes_is_reported_to_rename_a_daemonset() -> None:
     labelled = FEATURES["nodes"]
     [nova] = [
         one
@@ -74,7 +74,7 @@ def test_a_label_that_comes_is_told_to_rename_a_daemonset() -> None:
 
 
 @pytest.mark.slow
-def test_block_storage_without_a_store_is_told() -> None:
+def test_block_storage_without_a_store_is_reported() -> None:
     [warning] = [one for one in warnings(preset="compute") if "blockStorage" in one.path]
     assert warning.path == "spec.features.blockStorage.backends"
     assert "no volume can be made" in warning.message
@@ -109,7 +109,7 @@ STORE = "spec.features.blockStorage.backends[0]"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chart", ["cinder", "nova"])
-def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(chart: str) -> None:
+def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_reported(chart: str) -> None:
     service = {"cinder": "block-storage", "nova": "compute"}[chart]
     off = {service: {chart: {"values": {"conf": {"enable_iscsi": False}}}}}
     features = store("custom", conf=VENDOR)
@@ -119,7 +119,7 @@ def test_who_keeps_the_devices_of_the_host_from_a_store_that_needs_them_is_told(
 
 
 @pytest.mark.slow
-def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
+def test_an_iscsiadm_without_the_network_of_its_node_is_reported() -> None:
     values: dict[str, Any] = {"conf": {"enable_iscsi": True}}
     services = {"block-storage": {"cinder": {"values": values}}}
     path = "spec.services.block-storage.cinder.values.conf.enable_iscsi"
@@ -130,7 +130,7 @@ def test_an_iscsiadm_without_the_network_of_its_node_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_pods_of_cinder_volume_that_have_one_name_are_told() -> None:
+def test_pods_of_cinder_volume_that_have_one_name_are_reported() -> None:
     services = {"block-storage": {"cinder": {"values": {"pod": {"replicas": {"volume": 2}}}}}}
     path = "spec.services.block-storage.cinder.values.pod.replicas.volume"
     [text] = told(path, features=store("lvm"), services=services)
@@ -165,7 +165,7 @@ def test_a_store_whose_volumes_are_devices_brings_those_of_the_host_to_servers_a
 
 
 @pytest.mark.slow
-def test_a_package_that_the_stock_image_lacks_is_told() -> None:
+def test_a_package_that_the_stock_image_lacks_is_reported() -> None:
     [text] = told("spec.features.identity.federation.providers", **on_https(OIDC_REGION))
     assert "mod_auth_openidc" in text and "keystone_api" in text
     shares = store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]})
@@ -191,7 +191,7 @@ def directory(url: str, **conf: Any) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_passwords_that_go_to_a_directory_in_the_clear_are_told() -> None:
+def test_passwords_that_go_to_a_directory_in_the_clear_are_reported() -> None:
     path = "spec.features.identity.ldap.domains"
     [text] = told(path, features=directory("ldap://ldap.example.org"))
     assert "of staff go to the directory in the clear" in text and "ldaps" in text
@@ -224,7 +224,7 @@ def test_a_directory_has_one_way_of_encryption() -> None:
         ),
     ],
 )
-def test_what_lets_anybody_in_by_the_network_of_the_nodes_is_warned_about(
+def test_an_open_door_on_the_network_of_the_nodes_is_warned_about(
     features: dict[str, Any], path: str, told: str
 ) -> None:
     [warning] = [one for one in warnings(features=features) if one.path == f"spec.features.{path}"]
@@ -239,7 +239,7 @@ def test_policies_in_front_of_the_databases_of_ovn_end_their_warning() -> None:
 
 
 @pytest.mark.slow
-def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
+def test_what_lets_readers_write_is_reported_until_it_asks_for_a_role() -> None:
     features = {
         "readOnlyAccount": {"enabled": True},
         "services": {"enabled": ["metering"]},
@@ -266,7 +266,7 @@ def test_what_lets_readers_write_is_told_until_it_asks_for_a_role() -> None:
         ("rule:own_rule", True),
     ],
 )
-def test_a_policy_that_asks_a_rule_that_there_is_not_is_told(rule: str, known: bool) -> None:
+def test_a_policy_that_asks_a_rule_that_there_is_not_is_reported(rule: str, known: bool) -> None:
     written = {"os_compute_api:servers:index": rule, "own_rule": "role:billing", "any": "rule:own_rule"}
     found = warnings(features={"policies": {"compute": written}})
     told_at = [one.path for one in found if one.rule == "policy-reference-unknown"]
@@ -275,7 +275,7 @@ def test_a_policy_that_asks_a_rule_that_there_is_not_is_told(rule: str, known: b
 
 
 @pytest.mark.parametrize(("drivers", "bound"), [("openvswitch,l2population", True), (["ovn"], False)])
-def test_a_neutron_without_the_driver_of_its_backend_is_told(drivers: Any, bound: bool) -> None:
+def test_a_neutron_without_the_driver_of_its_backend_is_reported(drivers: Any, bound: bool) -> None:
     plugin = {"conf": {"plugins": {"ml2_conf": {"ml2": {"mechanism_drivers": drivers}}}}}
     found = warnings(services={"networking": {"neutron": {"values": plugin}}})
     assert [one.rule == "networking/driver-of-the-backend-missing" for one in found].count(True) == (
@@ -284,7 +284,9 @@ def test_a_neutron_without_the_driver_of_its_backend_is_told(drivers: Any, bound
 
 
 @pytest.mark.parametrize(("drivers", "known"), [("ovn: OVN", False), ("amphora: A, ovn: OVN", True)])
-def test_a_default_provider_of_load_balancers_that_is_not_enabled_is_told(drivers: str, known: bool) -> None:
+def test_a_default_provider_of_load_balancers_that_is_not_enabled_is_reported(
+    drivers: str, known: bool
+) -> None:
     values = {"conf": {"octavia": {"api_settings": {"enabled_provider_drivers": drivers}}}}
     body = FEATURES["load-balancer-made-network"]
     found = warnings(**{**body, "services": {"load-balancer": {"octavia": {"values": values}}}})

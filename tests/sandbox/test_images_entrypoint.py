@@ -64,7 +64,7 @@ def test_names_are_in_the_pods_own_namespace_unless_they_say_another() -> None:
     ]
 
 
-def test_pods_jobs_and_resources_are_told_in_json() -> None:
+def test_pods_jobs_and_resources_are_reported_in_json() -> None:
     assert parse_wanted(
         {
             **HERE,
@@ -89,7 +89,7 @@ def test_pods_jobs_and_resources_are_told_in_json() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "[]", "null"])
-def test_nothing_is_wanted_where_nothing_is_told(text: str) -> None:
+def test_nothing_is_wanted_without_a_statement(text: str) -> None:
     assert parse_wanted({**HERE, "DEPENDENCY_POD_JSON": text, "DEPENDENCY_SERVICE": ""}) == []
 
 
@@ -174,7 +174,7 @@ def test_a_container_of_the_pod_is_there_when_it_is_ready() -> None:
     assert is_there(desired, {path: {"status": {"containerStatuses": [{"name": "api", "ready": True}]}}})
 
 
-def test_what_was_there_once_is_not_asked_for_again_and_each_change_is_told_once() -> None:
+def test_what_was_there_once_is_not_asked_for_again_and_each_change_is_reported_once() -> None:
     first = Wanted("job", "openstack", "first")
     second = Wanted("job", "openstack", "second")
     done = {"metadata": {"name": "x"}, "status": {"succeeded": 1}}
@@ -222,7 +222,7 @@ def test_the_program_becomes_its_command_when_nothing_is_wanted() -> None:
 
 
 @pytest.mark.slow
-def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_program_ends_at_once_when_it_is_asked_to(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv=['x']; import runpy, signal, os, pathlib, ssl\n"
         "ssl.create_default_context = lambda **_: None\n"
@@ -243,7 +243,7 @@ def test_the_program_ends_at_once_when_it_is_told_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_variable_of_another_form_is_told_of() -> None:
+def test_a_variable_of_another_form_is_reported() -> None:
     process = run({**HERE, "DEPENDENCY_POD_JSON": "{"})
     output, _ = process.communicate(timeout=patient(60))
     assert process.returncode == 1

@@ -33,7 +33,7 @@ def test_a_repository_is_the_last_part_without_tag_and_digest() -> None:
     assert repository("sandbox.local/rabbitmq@sha256:abc") == "rabbitmq"
 
 
-def test_images_of_another_registry_and_unknown_ones_are_told_together() -> None:
+def test_images_of_another_registry_and_unknown_ones_are_reported_together() -> None:
     with pytest.raises(SandboxError) as reported:
         names_of_recipes(["quay.io/airshipit/nova:1", "sandbox.local/airshipit/manila:1"], recipes("2025.1"))
     assert "quay.io/airshipit/nova:1 is not of the registry sandbox.local" in str(reported.value)

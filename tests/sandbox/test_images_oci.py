@@ -64,7 +64,7 @@ def archive(image: Image, names: list[str], **options: Any) -> dict[str, bytes]:
         return found
 
 
-def test_a_layer_tells_nothing_of_when_and_in_which_order_it_was_made(tree: Path, tmp_path: Path) -> None:
+def test_a_layer_shows_nothing_of_when_and_in_which_order_it_was_made(tree: Path, tmp_path: Path) -> None:
     first = layer_of(tree, tmp_path / "one.tar")
     for path in (tree / "etc/name", tree / "usr/bin", tree):
         os.utime(path, (1, 1))

@@ -96,7 +96,7 @@ def test_each_node_is_known_to_the_others_by_name() -> None:
 # -- refusals -------------------------------------------------------------------------------------------
 
 
-def test_a_user_without_privileges_is_told_that_root_is_needed(
+def test_a_user_without_privileges_is_reported_that_root_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -104,7 +104,9 @@ def test_a_user_without_privileges_is_told_that_root_is_needed(
         prepare.check_machine(Layout(tmp_path))
 
 
-def test_everything_that_is_missing_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_that_is_missing_is_reported_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(prepare.shutil, "which", lambda tool, path=None: None)
     monkeypatch.setattr(prepare, "missing_controllers", lambda: ("memory",))

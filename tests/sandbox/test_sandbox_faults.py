@@ -79,7 +79,7 @@ def test_what_is_spared_meets_no_fault() -> None:
         ("PUT", "/apis/coordination.k8s.io/v1/namespaces/x/leases/y", False),
     ],
 )
-def test_writes_of_work_are_told_from_the_rest(method: str, target: str, writes: bool) -> None:
+def test_writes_of_work_are_distinguished_from_the_rest(method: str, target: str, writes: bool) -> None:
     assert is_write_of_work(request(1, method, target)) is writes
 
 

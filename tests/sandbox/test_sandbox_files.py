@@ -197,7 +197,7 @@ def test_certificates_are_made_once_and_keys_are_private(tmp_path: Path) -> None
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_certificates_half_made_are_made_anew(tmp_path: Path) -> None:
+def test_certificates_half_made_are_made_again(tmp_path: Path) -> None:
     ensure_certificates(tmp_path / "pki")
     (tmp_path / "pki" / "complete").unlink()
     (tmp_path / "pki" / "server.key").unlink()

@@ -115,7 +115,7 @@ def test_a_component_is_stopped_and_started_again(box: Sandbox) -> None:
     box.kubectl("get", "namespaces")
 
 
-def test_a_component_that_cannot_start_is_told_with_the_end_of_its_log(box: Sandbox) -> None:
+def test_a_component_that_cannot_start_is_reported_with_the_end_of_its_log(box: Sandbox) -> None:
     box.stop_component("scheduler")
     box.layout.client_kubeconfig("kube-scheduler").write_text("nonsense")
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_a_start_that_was_killed_is_carried_on(place: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_stale_pid_files_harm_nobody(place: Path) -> None:
+def test_stale_pid_files_end_no_process(place: Path) -> None:
     box = up(place)
     stranger = processes.observe_process(os.getpid())
     assert stranger is not None
@@ -155,7 +155,7 @@ def test_stale_pid_files_harm_nobody(place: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_port_taken_before_the_start_is_passed_over_and_lost_pid_files_keep_nobody(
+def test_a_taken_port_is_skipped_and_lost_pid_files_do_not_prevent_a_start(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = find_free_ports()

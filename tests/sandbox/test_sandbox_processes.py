@@ -80,7 +80,7 @@ def test_stopping_a_process_that_is_gone_does_nothing(owner: Path) -> None:
     processes.stop_processes([identity])
 
 
-def test_a_dead_child_that_nobody_reaped_does_not_count_as_running(owner: Path) -> None:
+def test_a_dead_child_that_was_not_reaped_does_not_count_as_running(owner: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert processes.observe_process(child.pid) is None

@@ -162,7 +162,7 @@ def test_an_amphora_cannot_pass_for_octavia(charts: Path, series: str) -> None:
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_amphorae_of_before_are_known_while_and_after_the_server_authority_changes(
+def test_amphorae_from_before_are_known_while_and_after_the_server_authority_changes(
     charts: Path, series: str
 ) -> None:
     years = AMPHORA_AUTHORITY_LIFE / DAY * 2 / 3

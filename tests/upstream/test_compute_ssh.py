@@ -15,7 +15,7 @@ from tests.upstream.regions import objects, region, releases, specs
 pytestmark = pytest.mark.upstream
 
 
-def test_computes_have_the_pair_as_ssh_reads_it_and_are_made_anew_with_it(charts: Path) -> None:
+def test_computes_have_the_pair_as_ssh_reads_it_and_are_made_again_with_it(charts: Path) -> None:
     private = generate(SSH_PRIVATE_KEY, FakeRandomness(1))
     public = public_key_of(private)
     [nova] = [one for one in releases(region(charts, specs()["small"])) if one.spec.name == "nova"]

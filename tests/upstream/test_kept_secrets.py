@@ -34,5 +34,5 @@ def test_nova_cinder_and_glance_find_barbican_by_the_internal_keystone(
     assert (found["backend"], found["barbican_endpoint_type"]) == ("barbican", "internal")
 
 
-def test_without_barbican_nobody_asks_it(charts: Path) -> None:
+def test_without_barbican_no_service_asks_it(charts: Path) -> None:
     assert section(charts, "nova", "nova.conf", "core") == {}

@@ -119,7 +119,7 @@ def test_the_agent_that_reads_notifications_is_given_their_brokers(charts: Path)
 
 
 @pytest.mark.parametrize("chart", ["cinder", "glance", "heat", "keystone", "neutron", "nova"])
-def test_services_tell_ceilometer_what_happens(charts: Path, chart: str) -> None:
+def test_services_notify_ceilometer_what_happens(charts: Path, chart: str) -> None:
     found = made(charts, chart, {**spec("metering"), **brought("metering")})
     name = "glance-api.conf" if chart == "glance" else f"{chart}.conf"
     told = options(file(found, f"{chart}-etc", name))["oslo_messaging_notifications"]

@@ -78,7 +78,7 @@ def test_every_claim_is_of_the_class_that_the_region_names(charts: Path, name: s
 
 
 @pytest.mark.parametrize("name", REGIONS)
-def test_no_policy_denies_everybody(charts: Path, name: str) -> None:
+def test_no_policy_denies_all(charts: Path, name: str) -> None:
     assert production.policies_that_deny_everybody(made(charts, name)) == []
 
 
@@ -88,7 +88,7 @@ def test_no_placeholder_goes_out_as_it_is(charts: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REGIONS)
-def test_hypervisors_are_open_to_nobody(charts: Path, name: str) -> None:
+def test_hypervisors_are_closed_to_all(charts: Path, name: str) -> None:
     assert production.open_hypervisors(made(charts, name)) == []
 
 

@@ -132,7 +132,7 @@ def _texts(chart: Path, sent: list[tuple[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("chart", sorted(PACKAGES))
 @pytest.mark.parametrize("series", SERIES)
-def test_what_is_not_told_is_read_as_it_was_written(
+def test_what_is_not_stated_is_read_as_it_was_written(
     series: str, chart: str, charts: Path, tmp_path: Path
 ) -> None:
     service = library().names.of(chart, series)

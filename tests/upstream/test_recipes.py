@@ -185,7 +185,7 @@ def test_the_switch_gives_flows_to_cards_and_nova_knows_these(charts: Path, back
     assert "PciPassthroughFilter" in option(nova, "enabled_filters")
 
 
-def test_addresses_are_told_by_bgp_from_every_node_of_ovn(charts: Path) -> None:
+def test_addresses_are_announced_by_bgp_from_every_node_of_ovn(charts: Path) -> None:
     ovn = made(charts, "BGP, with ml2/ovn", "ovn")
     agent = pod_on(ovn, "ovn-bgp-agent", {"openvswitch": "enabled"})
     assert {one["name"] for one in agent["containers"]} == {"ovn-bgp-agent", "frr"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.upstream.report import Results, text_of
 
 
-def test_a_service_and_its_features_are_told_by_how_far_they_came(tmp_path: Path) -> None:
+def test_a_service_and_its_features_are_reported_by_how_far_they_came(tmp_path: Path) -> None:
     results = Results()
     rendered = {"name": "core", "series": "2026.1", "objects": {"identity": 62}}
     results.add("test_rendered.py::test_a_region[core]", "passed", [("region", rendered)])

@@ -76,6 +76,6 @@ def test_those_that_charts_write_in_clear_are_still_there(charts: Path) -> None:
     assert {chart: names for chart, names in found.items() if names} == IN_CLEAR
 
 
-def test_those_that_charts_write_in_clear_are_told() -> None:
+def test_those_that_charts_write_in_clear_are_reported() -> None:
     told = (ROOT / "docs" / "upstream-defects.md").read_text(encoding="utf-8")
     assert all(f"| {chart} |" in told for chart in IN_CLEAR)

@@ -51,7 +51,7 @@ def test_barbican_wraps_with_the_key_in_use_and_unwraps_with_all(charts: Path) -
 
 
 @pytest.mark.parametrize("series", SERIES)
-def test_pods_of_before_and_after_a_rotation_unwrap_what_either_has_wrapped(series: str) -> None:
+def test_pods_from_before_and_after_a_rotation_unwrap_what_either_has_wrapped(series: str) -> None:
     """The real plugin: what a pod makes, and what is wrapped again, is for both until the rotation after."""
     source = FakeRandomness(1)
     before = {name: generate(WRAPPING_KIND, source) for name in KEYS}

@@ -101,7 +101,7 @@ def has_user(api: Api, name: str, *found: tuple[str, str]) -> None:
         (500, PASSWORD.encode(), "answers GET /x with 500"),
     ],
 )
-def test_an_answer_that_is_none_is_told_without_its_words(
+def test_an_answer_that_is_none_is_reported_without_its_words(
     api: Api, status: int, content: Any, told: str
 ) -> None:
     api.answers["GET /x"] = (status, content)
@@ -110,7 +110,7 @@ def test_an_answer_that_is_none_is_told_without_its_words(
     assert str(caught.value) == f"{api.url} {told}"
 
 
-def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
+def test_an_answer_of_another_shape_is_reported_like_one_that_does_not_come(
     api: Api, broker: ServerLogin, keystone: ServerLogin
 ) -> None:
     servers = RealAccountServers()
@@ -134,7 +134,7 @@ def test_an_answer_of_another_shape_is_told_like_one_that_does_not_come(
             ask()
 
 
-def test_nobody_who_listens_is_told() -> None:
+def test_a_failing_listener_is_reported() -> None:
     with pytest.raises(ServerUnavailable, match=r"does not answer \(ConnectionError\)"):
         JsonApi("http://127.0.0.1:9").get("/x")
 
@@ -186,7 +186,7 @@ def test_rights_to_topics_that_the_next_account_lacks_are_passed_on(api: Api, br
     assert api.writes == [("PUT /api/topic-permissions/%2F/nova-2", body)]
 
 
-def test_a_role_that_cannot_be_given_is_told_and_the_others_are(api: Api, keystone: ServerLogin) -> None:
+def test_a_role_that_cannot_be_given_is_reported_and_the_others_are(api: Api, keystone: ServerLogin) -> None:
     has_user(api, "nova", ("nova", "u1"))
     has_user(api, "nova-2", ("nova-2", "u2"))
     roles = [
@@ -286,7 +286,7 @@ def test_the_administrator_logs_in_with_the_password_in_the_body_only(
 
 
 @pytest.mark.parametrize("server", [Server.BROKER, Server.DATABASE])
-def test_certificates_that_cannot_be_read_are_told_without_a_word_of_them(server: Server) -> None:
+def test_certificates_that_cannot_be_read_are_reported_without_a_word_of_them(server: Server) -> None:
     place = ServerPlace(server, "127.0.0.1", 1, "root", PASSWORD, client="nova-client")
     secret = f"-----BEGIN PRIVATE KEY-----\n{PASSWORD}\n-----END PRIVATE KEY-----\n"
     login = ServerLogin(place, PASSWORD, "no certificate", "none either", secret)

@@ -224,12 +224,12 @@ def test_a_file_repository_without_the_version_says_what_it_has(tmp_path: Path) 
         ChartStore(tmp_path).locate(ChartRef("web", "0.2.0", repository=f"file://{tmp_path}"))
 
 
-def test_a_directory_that_is_not_there_is_told_as_such(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_reported_as_such(tmp_path: Path) -> None:
     with pytest.raises(ChartNotFound, match=r"^directory .*/nowhere does not exist here; .*extraVolumes"):
         ChartStore(tmp_path).digest(ChartRef("web", repository=f"file://{tmp_path}/nowhere"))
 
 
-def test_a_chart_packed_anew_is_the_same_chart(tmp_path: Path) -> None:
+def test_a_chart_packed_again_is_the_same_chart(tmp_path: Path) -> None:
     chart = write_chart(tmp_path / "chart")
     store = ChartStore(tmp_path)
     digests = []
@@ -303,7 +303,7 @@ def _refuse(path: Path) -> bytes:
     raise AssertionError(f"{path} was read again")
 
 
-def test_an_edited_chart_of_a_directory_is_told_once(tmp_path: Path) -> None:
+def test_an_edited_chart_of_a_directory_is_reported_once(tmp_path: Path) -> None:
     chart, store = write_chart(tmp_path), ChartStore(tmp_path)
     assert not store.changed(), "nothing was read yet"
     before = store.digest(WEB)
@@ -314,7 +314,7 @@ def test_an_edited_chart_of_a_directory_is_told_once(tmp_path: Path) -> None:
     assert store.digest(WEB) != before
 
 
-def test_a_chart_that_goes_is_told_once(tmp_path: Path) -> None:
+def test_a_chart_that_goes_is_reported_once(tmp_path: Path) -> None:
     chart, store = write_chart(tmp_path), ChartStore(tmp_path)
     store.digest(WEB)
     shutil.rmtree(chart)
@@ -322,7 +322,7 @@ def test_a_chart_that_goes_is_told_once(tmp_path: Path) -> None:
     assert not store.changed()
 
 
-def test_who_looks_out_for_edits_is_told_of_them_within_a_minute(tmp_path: Path) -> None:
+def test_who_looks_out_for_edits_is_informed_of_them_within_a_minute(tmp_path: Path) -> None:
     chart, store, reported = write_chart(tmp_path), ChartStore(tmp_path), list[str]()
     check = check_charts(store, lambda: reported.append("changed"))
     store.digest(WEB)

@@ -119,7 +119,7 @@ def test_dependencies_of_dependencies_are_completed_too(tmp_path: Path) -> None:
     }
 
 
-def test_two_versions_of_one_chart_are_told_apart(tmp_path: Path) -> None:
+def test_two_versions_of_one_chart_are_distinguished(tmp_path: Path) -> None:
     charts = tmp_path / "osh"
     both = []
     for version in ("1.0.0", "2.0.0"):

@@ -233,7 +233,7 @@ def read_as(how: str, directory: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_chart_that_ends_its_readers_is_not_read_again_and_told(tmp_path: Path) -> None:
+def test_a_chart_that_ends_its_readers_is_not_read_again_and_reported(tmp_path: Path) -> None:
     archive = pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     for _ in range(MOST_DEATHS):
         assert read_as("killed", tmp_path) == ""
@@ -247,7 +247,7 @@ def test_a_chart_that_ends_its_readers_is_not_read_again_and_told(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_one_kill_while_a_chart_is_read_is_held_against_nobody(tmp_path: Path) -> None:
+def test_one_kill_while_a_chart_is_read_counts_against_no_chart(tmp_path: Path) -> None:
     pack(write_chart(tmp_path), tmp_path / "web-0.1.0.tgz")
     for _ in range(MOST_DEATHS + 1):
         assert read_as("killed", tmp_path) == ""

@@ -34,11 +34,11 @@ def test_an_image_by_digest_is_asked_for_nowhere() -> None:
     assert pinned_image(image) == image
 
 
-def test_a_tag_that_is_not_there_is_told() -> None:
+def test_a_tag_that_is_not_there_is_reported() -> None:
     with serve(registry) as server, pytest.raises(ChartNotFound, match=r"has no openstack/nova:none"):
         pinned_image(f"{server.host}/openstack/nova:none", ca=authority().ca)
 
 
-def test_a_registry_that_wants_a_login_is_told() -> None:
+def test_a_registry_that_wants_a_login_is_reported() -> None:
     with serve(oci_registry({}, login="basic")) as server, pytest.raises(RepositoryDenied):
         pinned_image(f"{server.host}/openstack/nova:1", ca=authority().ca)

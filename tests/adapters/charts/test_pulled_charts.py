@@ -185,7 +185,7 @@ def test_a_certificate_of_another_authority_is_refused(bench: Bench, make: Any, 
     assert "not trusted" in str(error)
 
 
-def test_a_ca_that_is_no_certificate_is_told(bench: Bench) -> None:
+def test_a_ca_that_is_no_certificate_is_reported(bench: Bench) -> None:
     bench.secrets["ca"] = {"ca.crt": "planted-text"}
     with serve(http_repository({})) as server:
         error = failing(bench.store, web(server), RepositoryUntrusted)
@@ -195,7 +195,7 @@ def test_a_ca_that_is_no_certificate_is_told(bench: Bench) -> None:
 
 @pytest.mark.parametrize("login", ["https", "basic", "bearer"])
 @pytest.mark.parametrize("secret", ["", "wrong"])
-def test_wrong_credentials_are_told_without_showing_them(bench: Bench, login: str, secret: str) -> None:
+def test_wrong_credentials_are_reported_without_showing_them(bench: Bench, login: str, secret: str) -> None:
     bench.secrets["wrong"] = {"username": USERNAME, "password": "planted-wrong-word"}
     https = login == "https"
     answer = http_repository(archives(CHARTS), login=True) if https else oci_registry(CHARTS, login=login)
@@ -251,7 +251,7 @@ def test_content_that_differs_from_its_digest_is_refused(bench: Bench, kind: str
 
 
 @pytest.mark.parametrize("make", [web, oci])
-def test_a_missing_version_is_told_with_those_that_there_are(bench: Bench, make: Any) -> None:
+def test_a_missing_version_is_reported_with_those_that_there_are(bench: Bench, make: Any) -> None:
     answer = oci_registry(CHARTS) if make is oci else http_repository(archives(CHARTS))
     with serve(answer) as server:
         error = failing(bench.store, make(server, "9.9.9"), ChartNotFound)
@@ -282,19 +282,19 @@ def test_of_several_builds_one_has_to_be_named(bench: Bench, make: Any) -> None:
         assert bench.store.digest(make(server, "2026.1.0+def"))
 
 
-def test_a_chart_that_is_not_there_is_told(bench: Bench) -> None:
+def test_a_chart_that_is_not_there_is_reported(bench: Bench) -> None:
     with serve(http_repository(archives(CHARTS))) as server:
         error = failing(bench.store, replace(web(server), name="wep"), ChartNotFound)
     assert '"wep"' in str(error)
 
 
-def test_an_address_that_is_no_repository_is_told(bench: Bench) -> None:
+def test_an_address_that_is_no_repository_is_reported(bench: Bench) -> None:
     with serve(http_repository({})) as server:
         assert "index.yaml" in str(failing(bench.store, web(server), ChartNotFound))
 
 
 @pytest.mark.parametrize("text", [b"<html>", b"- a\n", b"", b"\xff\xfe", b"entries: [", b"[" * 5000])
-def test_an_index_that_is_none_is_told(bench: Bench, text: bytes) -> None:
+def test_an_index_that_is_none_is_reported(bench: Bench, text: bytes) -> None:
     with serve(http_repository({"/index.yaml": text})) as server:
         assert "index" in str(failing(bench.store, web(server)))
 
@@ -345,14 +345,14 @@ def test_a_repository_that_asks_for_a_pause_gets_it(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("place", ["https://127.0.0.1:9", "oci://127.0.0.1:9/charts"])
-def test_nobody_at_the_address_is_told(bench: Bench, place: str) -> None:
+def test_an_address_without_a_server_is_reported(bench: Bench, place: str) -> None:
     error = failing(bench.store, ChartRef("web", "0.1.0", repository=place), RepositoryUnavailable)
     assert "127.0.0.1:9" in str(error)
     assert "refused" in str(error)
     assert "tried again at 20" in str(error)
 
 
-def test_a_repository_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_repository_that_hangs_delays_no_other(tmp_path: Path) -> None:
     bench = Bench(tmp_path, patience=1.0)
     with serve(lambda _: Response(hang=True)) as server:
         began = time.monotonic()
@@ -512,7 +512,7 @@ def test_an_archive_beyond_all_bounds_is_not_taken(bench: Bench, monkeypatch: py
     assert bench.kept() == []
 
 
-def test_a_chart_damaged_on_disk_is_pulled_anew(bench: Bench) -> None:
+def test_a_chart_damaged_on_disk_is_pulled_again(bench: Bench) -> None:
     with serve(http_repository(archives(CHARTS))) as server:
         chart = web(server)
         digest = bench.store.digest(chart)
@@ -588,7 +588,7 @@ def test_a_cache_of_someone_else_is_not_used(bench: Bench) -> None:
     assert "CHART_CACHE_DIR" in str(error)
 
 
-def test_a_disk_that_refuses_is_told(bench: Bench) -> None:
+def test_a_disk_that_refuses_is_reported(bench: Bench) -> None:
     (bench.directory / "cache").write_text("a file")
     with serving(bench) as server:
         assert "cannot be" in str(failing(bench.store, web(server)))

@@ -73,6 +73,6 @@ def test_a_constraint_takes_what_helm_says_it_takes(version: str, constraint: st
         ("1.0.0", ">=>1"),
     ],
 )
-def test_what_is_no_version_or_constraint_is_told(version: str, constraint: str) -> None:
+def test_what_is_no_version_or_constraint_is_reported(version: str, constraint: str) -> None:
     with pytest.raises(ValueError, match="is not a"):
         satisfies(version, constraint)

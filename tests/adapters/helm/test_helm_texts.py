@@ -50,7 +50,7 @@ OF_THE_RELEASE = (
 
 
 @pytest.mark.parametrize("text", LOST_ON_THE_WAY + OF_THE_RELEASE)
-def test_a_lost_request_is_told_from_what_a_release_itself_fails_at(text: str) -> None:
+def test_a_lost_request_is_distinguished_from_what_a_release_itself_fails_at(text: str) -> None:
     found = failure(text, "/charts/web")
     assert isinstance(found, HelmFailed)
     assert found.interrupted == (text in LOST_ON_THE_WAY)
@@ -98,7 +98,7 @@ CORE_GROUP = (
         (CORE_GROUP, 'ServiceAccount openstack/charts may not patch secrets "keys" in namespace "openstack"'),
     ],
 )
-def test_a_missing_right_is_told_in_one_line(text: str, told: str) -> None:
+def test_a_missing_right_is_reported_in_one_line(text: str, told: str) -> None:
     found = failure(text, "/charts/web")
     assert isinstance(found, RightMissing)
     assert str(found) == told
@@ -114,7 +114,7 @@ UNDEFINED = "unable to build kubernetes objects from release manifest: [{}, {}]"
 )
 
 
-def test_kinds_that_the_cluster_does_not_define_are_told_with_the_remedy() -> None:
+def test_kinds_that_the_cluster_does_not_define_are_reported_with_the_remedy() -> None:
     found = failure(UNDEFINED, "/charts/gateway")
     assert isinstance(found, KindMissing)
     kinds, _, remedies = str(found).partition(": ")
@@ -126,7 +126,7 @@ def test_kinds_that_the_cluster_does_not_define_are_told_with_the_remedy() -> No
     assert second.startswith("install the Gateway API in the cluster")
 
 
-def test_an_undefined_kind_of_others_is_told_once_however_many_objects_are_of_it() -> None:
+def test_an_undefined_kind_of_others_is_reported_once_however_many_objects_are_of_it() -> None:
     one = 'no matches for kind "Widget" in version "example.org/v1"; '
     assert str(failure(2 * one)).startswith(
         "the cluster does not define Widget (example.org/v1): install its"

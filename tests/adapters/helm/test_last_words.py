@@ -49,7 +49,7 @@ def dying(directory: Path, error: str) -> HelmProgram:
         ("", ""),
     ],
 )
-def test_the_line_that_names_the_cause_is_told_and_no_stack(error: str, told: str) -> None:
+def test_the_line_that_names_the_cause_is_reported_and_no_stack(error: str, told: str) -> None:
     assert last_words(error).startswith(told)
     assert "\n" not in last_words(error)
 

@@ -228,12 +228,12 @@ def test_the_manifest_is_read_as_objects_and_hooks() -> None:
     assert [obj["metadata"]["name"] for obj in rendered.hooks] == ["h"]
 
 
-def test_a_missing_revision_is_told() -> None:
+def test_a_missing_revision_is_reported() -> None:
     with pytest.raises(ReleaseMissing):
         SecretRecords(FakeKube()).manifest("web", SPACE, 1)
 
 
-def test_a_manifest_that_is_not_yaml_is_told_without_quoting_it() -> None:
+def test_a_manifest_that_is_not_yaml_is_reported_without_quoting_it() -> None:
     kube = FakeKube()
     kube.create(record(manifest="password: [sw0rdfish\n---"))
 
@@ -339,7 +339,7 @@ def test_keeping_volumes_twice_writes_once() -> None:
     assert kube.writes == []
 
 
-def test_deleting_claims_takes_the_sets_that_would_make_them_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_deleting_claims_takes_the_sets_that_would_make_them_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     kube = FakeKube()
     workload = {
@@ -456,7 +456,7 @@ def test_deleting_hooks_leaves_unmarked_hooks_that_another_release_has_run() -> 
     assert SecretRecords(kube).delete_hooks("web", SPACE) == ()
 
 
-def test_deleting_hooks_leaves_what_somebody_made_in_the_place_of_one_that_has_gone() -> None:
+def test_deleting_hooks_leaves_what_others_made_in_the_place_of_one_that_has_gone() -> None:
     kube = FakeKube()
     kube.create(with_hooks(1, ran(hook("ConfigMap", "mine"))))
     kube.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine", "namespace": SPACE}})
@@ -522,7 +522,7 @@ def test_values_that_are_no_maps_make_no_release(odd: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("status", ["deployed", "uninstalling"])
-def test_a_removal_of_ours_is_told_from_one_of_somebody_else(status: str) -> None:
+def test_our_removal_is_distinguished_from_one_by_others(status: str) -> None:
     kube = FakeKube()
     kube.create(record(status=status))
     records = SecretRecords(kube)
@@ -542,7 +542,7 @@ def test_the_mark_of_a_removal_counts_for_its_own_revision_only() -> None:
 
 
 @pytest.mark.parametrize(("phase", "begins_anew"), [("Failed", True), ("Succeeded", False)])
-def test_a_removal_whose_last_hook_failed_begins_anew(phase: str, begins_anew: bool) -> None:
+def test_a_removal_whose_last_hook_failed_begins_again(phase: str, begins_anew: bool) -> None:
     kube = FakeKube()
     secret = record(status="uninstalled")
     body = decode_record(secret["data"]["release"], "web")

@@ -55,7 +55,7 @@ def confirm(url: str) -> bool:
     return HttpFencing().confirm(url, node="cmp1", uid="u", boot="b", since=1_780_000_000.0)
 
 
-def test_it_is_told_which_node_and_since_when(service: Service) -> None:
+def test_the_node_and_the_time_are_reported(service: Service) -> None:
     assert confirm(service.url)
     assert service.asked == [{"node": "cmp1", "uid": "u", "bootID": "b", "since": "2026-05-28T20:26:40Z"}]
 

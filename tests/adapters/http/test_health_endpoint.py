@@ -106,7 +106,7 @@ def test_a_port_that_is_taken_is_an_error_that_names_the_setting() -> None:
         serve_endpoint(Endpoint(), port, address="127.0.0.1")
 
 
-def test_a_client_that_sends_nothing_holds_up_nobody() -> None:
+def test_a_client_that_sends_nothing_delays_no_other() -> None:
     with served(Endpoint()) as port, socket.create_connection(("127.0.0.1", port), timeout=60):
         assert ask(port, "/healthz")[0] == 200
 
@@ -118,7 +118,7 @@ def connected(port: int, within: float = 60) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=within)
 
 
-def test_who_holds_connections_open_keeps_nobody_away() -> None:
+def test_open_connections_keep_no_other_client_away() -> None:
     with served(Endpoint()) as port:
         before = threading.active_count()
         held = [connected(port) for _ in range(3 * MOST_CONNECTIONS)]
@@ -142,7 +142,7 @@ def test_many_that_connect_at_one_moment_are_all_taken() -> None:
             one.close()
 
 
-def test_who_sends_a_request_for_ever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_sends_a_request_forever_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_endpoint, "REQUEST_TIMEOUT", 0.3)
     with served(Endpoint()) as port, connected(port) as slow:
         slow.sendall(b"GET /metrics HTTP/1.0\r\n")

@@ -51,7 +51,7 @@ def test_what_is_not_watched_is_no_sign() -> None:
     assert life.resources == ("pods", "deployments")
 
 
-def test_a_loop_that_does_not_turn_is_told() -> None:
+def test_a_loop_that_does_not_turn_is_reported() -> None:
     life, clock = signs()
     clock.advance(LOOP_STILL_AFTER + 1)
     assert life.loop_is_stuck() == "the event loop stands still for 61 s"

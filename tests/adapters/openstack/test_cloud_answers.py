@@ -52,7 +52,7 @@ def test_an_entry_that_is_no_object_makes_the_list_unknown(what: str) -> None:
         ask(OpenStackCloud(cast(CloudCalls, _Calls(name, "broken"))))
 
 
-def test_the_state_of_a_server_is_told_beside_what_is_done_to_it() -> None:
+def test_the_state_of_a_server_is_reported_beside_what_is_done_to_it() -> None:
     entry = {
         "id": "1",
         "status": "HARD_REBOOT",

@@ -407,7 +407,7 @@ def test_an_aggregate_was_created_at_a_time_of_utc() -> None:
     assert [one.created for one in OpenStackCloud(Calls(service)).aggregates()] == [1767323045.5, 0.0]
 
 
-def test_an_aggregate_of_somebody_else_is_not_marked() -> None:
+def test_an_aggregate_of_others_is_not_marked() -> None:
     theirs = {"id": 7, "name": "rack1", "hosts": ["cmp9"], "metadata": {"ssd": "true"}}
     service = Service(Answer(body={"aggregates": [theirs]}))
     assert not OpenStackCloud(Calls(service)).ensure_aggregate("rack1", zone="").ours

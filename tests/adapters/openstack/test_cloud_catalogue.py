@@ -72,7 +72,7 @@ def test_a_service_that_left_the_catalogue_and_came_back_is_found(keystone: Fake
     assert keystone.logins == 1
 
 
-def test_what_is_missing_is_told_with_its_interface_and_since_when(keystone: FakeIdentity) -> None:
+def test_what_is_missing_is_reported_with_its_interface_and_since_when(keystone: FakeIdentity) -> None:
     keystone.listed = False
     cloud, clock = opened(keystone)
     reported = set()

@@ -54,7 +54,7 @@ ASKED: dict[str, Callable[[CloudCalls], object]] = {
 
 
 @pytest.mark.parametrize("what", ASKED)
-def test_a_401_in_the_place_of_keystones_versions_is_told_within_seconds(gate: str, what: str) -> None:
+def test_a_401_in_the_place_of_keystones_versions_is_reported_within_seconds(gate: str, what: str) -> None:
     auth = {"auth_url": f"{gate}/v3", "username": "admin", "password": "x", "project_name": "admin"}
     calls = CloudCalls({"auth": auth}, SystemClock(), SystemRandomness(), sleep=lambda seconds: None)
     told: list[str] = []

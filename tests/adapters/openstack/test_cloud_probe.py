@@ -79,7 +79,7 @@ def test_the_status_is_given_as_it_is(calls: CloudCalls, service: _Service, stat
     assert service.seen == [(f"/{status}", None)]
 
 
-def test_nobody_there_is_told(calls: CloudCalls) -> None:
+def test_a_server_that_does_not_answer_is_reported(calls: CloudCalls) -> None:
     with pytest.raises(CloudUnavailable, match="ConnectionError"):
         calls.status(NOBODY)
 
@@ -99,7 +99,7 @@ def test_the_interface_is_that_of_the_credentials(calls: CloudCalls) -> None:
     assert calls.interface == "internal"
 
 
-def test_a_cloud_gives_back_the_connection_of_every_thread_and_answers_all_the_same(
+def test_a_cloud_gives_back_the_connection_of_every_thread_and_answers_anyway(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from openstack.connection import Connection

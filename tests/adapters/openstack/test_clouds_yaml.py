@@ -87,7 +87,7 @@ def test_keys_that_name_no_place_are_left_out(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", TOLD)
-def test_what_cannot_be_used_is_told_by_its_key_and_not_by_its_value(key: str) -> None:
+def test_what_cannot_be_used_is_reported_by_its_key_and_not_by_its_value(key: str) -> None:
     with pytest.raises(CloudRefused, match="cannot be used") as error:
         parse_clouds(written(**{key: TOLD[key]}))
     reported = str(error.value)
@@ -136,24 +136,24 @@ def test_a_region_names_no_settings_from_elsewhere(key: str, plain: bool) -> Non
         ("cacert", "/nowhere"),
     ],
 )
-def test_a_region_of_somebody_elses_text_logs_in_as_plainly(key: str, value: str) -> None:
+def test_a_region_of_anothers_text_logs_in_as_plainly(key: str, value: str) -> None:
     with pytest.raises(CloudRefused, match=key):
         parse_clouds(written(regions=[{"name": "one", "values": {key: value}}]), plain=True)
 
 
 @pytest.mark.parametrize("file", ["/etc/hosts", "/nowhere"])
-def test_somebody_else_learns_nothing_of_our_files_and_where_an_authority_goes(file: str) -> None:
+def test_another_person_learns_nothing_of_our_files_or_of_where_an_authority_goes(file: str) -> None:
     with pytest.raises(CloudRefused, match=r"cacert names a file.*into the same Secret under ca\.crt"):
         parse_clouds(written(cacert=file), plain=True)
 
 
 @pytest.mark.parametrize("more", [{"verify": False}, {"insecure": "True"}, {}], ids=str)
-def test_a_file_that_somebody_elses_text_does_not_need_is_left_out(more: dict[str, Any]) -> None:
+def test_a_file_that_anothers_text_does_not_need_is_left_out(more: dict[str, Any]) -> None:
     found = parse_clouds(written(cacert="/etc/hosts", **more), plain=True, trusted=not more)
     assert "cacert" not in found
 
 
-def test_of_somebody_elses_text_only_its_cloud_and_its_login_are_taken() -> None:
+def test_of_anothers_text_only_its_cloud_and_its_login_are_taken() -> None:
     told = {"auth_type": "password", "identity_api_version": 3, "compute_endpoint_override": "https://nova"}
     unknown = {"nobody_knows_it": "x", "vendor_hook": "sys:exit", "force_ipv4": True}
     regions = [{"name": "one", "values": {**unknown, "has_block_storage": False}}]
@@ -162,7 +162,7 @@ def test_of_somebody_elses_text_only_its_cloud_and_its_login_are_taken() -> None
     assert found == expected
 
 
-def test_a_region_with_an_unreadable_login_is_told() -> None:
+def test_a_region_with_an_unreadable_login_is_reported() -> None:
     with pytest.raises(CloudRefused, match="regions cannot be read"):
         parse_clouds(written(regions=[{"name": "one", "values": {"auth": "planted-secret"}}]))
 
@@ -205,7 +205,7 @@ class TestWithTheLibrary:
             assert cloud.authenticate() == Project("admin", "RegionOne")
 
     @pytest.mark.parametrize("auth_type", ["nobody-knows-it", "v3applicationcredential"])
-    def test_a_login_that_cannot_be_made_of_the_file_is_told(self, auth_type: str) -> None:
+    def test_a_login_that_cannot_be_made_of_the_file_is_reported(self, auth_type: str) -> None:
         with served_identity() as server:
             calls = self.calls(server, auth_type=auth_type)
             with pytest.raises(CloudUnavailable, match=r"the clouds\.yaml cannot be used"):

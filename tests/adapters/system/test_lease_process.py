@@ -160,7 +160,7 @@ def test_work_that_does_not_end_with_its_lease_is_ended(run: type[Running]) -> N
     assert any("late (the API server: no answer)" in line for line in running.lines)
 
 
-def test_what_the_keeper_did_not_foresee_ends_the_work_and_tells_no_content(run: type[Running]) -> None:
+def test_what_the_keeper_did_not_foresee_ends_the_work_and_shows_no_content(run: type[Running]) -> None:
     running = run("live()", "raise RuntimeError('what it ' + 'said')")
     assert running.ends_with() == LEASE_BROKEN
     text = "\n".join(running.lines)
@@ -168,7 +168,7 @@ def test_what_the_keeper_did_not_foresee_ends_the_work_and_tells_no_content(run:
     assert "RuntimeError" in text and "what it said" not in text
 
 
-def test_a_signal_to_the_whole_group_tells_the_work_once_and_the_lease_is_given_back(
+def test_a_signal_to_the_whole_group_reaches_the_work_once_and_the_lease_is_given_back(
     run: type[Running],
 ) -> None:
     running = run("live(); time.sleep(0.5); print('stops', board.stops(), flush=True); board.give_back()")

@@ -153,7 +153,7 @@ def test_the_level_is_a_setting(level: str, shown: int) -> None:
     assert len(events(stream)) == shown
 
 
-def test_libraries_that_tell_of_every_event_are_kept_quiet() -> None:
+def test_libraries_that_report_every_event_are_kept_quiet() -> None:
     stream = io.StringIO()
     configure_logs("core", level="DEBUG", stream=stream)
     logging.getLogger("kopf.objects").info("the whole object")

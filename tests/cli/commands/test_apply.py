@@ -45,7 +45,7 @@ def test_apply_creates_then_changes_then_leaves_alone(kube: FakeKube):
 
 
 @pytest.mark.slow
-def test_a_mistake_is_told_before_anything_is_sent(kube: FakeKube):
+def test_a_mistake_is_reported_before_anything_is_sent(kube: FakeKube):
     result = osctl("apply", "-f", "-", input=example_text(size="huge"))
     assert result.exit_code == 3
     assert "stdin:" in result.stderr

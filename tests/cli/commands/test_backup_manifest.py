@@ -65,7 +65,7 @@ def test_it_shows_the_command_for_restic_with_the_tags_of_the_backup(dumps: Path
     assert manifest.id.startswith("20261126T020000Z-")
 
 
-def test_a_manifest_of_before_is_replaced(dumps: Path) -> None:
+def test_an_earlier_manifest_is_replaced(dumps: Path) -> None:
     assert osctl("backup", "manifest", str(dumps)).exit_code == 0
     (dumps / "keystone.sql.gz").write_bytes(gzip.compress(b"-- another\n" + WHOLE))
     assert osctl("backup", "manifest", str(dumps)).exit_code == 0

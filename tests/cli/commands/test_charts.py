@@ -87,7 +87,7 @@ def test_of_a_region_it_looks_at_the_regions_repository(charts: Path, tmp_path: 
     assert 'chart "heat"' in result.stderr
 
 
-def test_a_repository_that_is_not_there_is_told_once(tmp_path: Path) -> None:
+def test_a_repository_that_is_not_there_is_reported_once(tmp_path: Path) -> None:
     result = osctl("charts", "--repository", f"file://{tmp_path}/nowhere")
 
     assert result.exit_code == 8

@@ -109,7 +109,7 @@ def test_a_dry_run_says_what_the_password_of_an_administrator_interrupts(
     assert "interrupted Deployment rabbitmq-api: one pod each" in shown
 
 
-def test_the_list_tells_when_it_was_and_will_be_rotated(bed: RotationBed) -> None:
+def test_the_list_shows_when_it_was_and_will_be_rotated(bed: RotationBed) -> None:
     bed.set_spec({"features": {"credentialRotation": {"every": "90d"}}})
     run("credentials", "rotate", "--service", "compute")
     bed.settle()
@@ -124,7 +124,7 @@ def test_the_list_tells_when_it_was_and_will_be_rotated(bed: RotationBed) -> Non
     assert rows == [("compute", "-", "2 d ago", "in 88 d", "0 of 1", "-")]
 
 
-def test_a_mistyped_service_is_told(bed: RotationBed) -> None:
+def test_a_mistyped_service_is_reported(bed: RotationBed) -> None:
     code, _, err = run("credentials", "rotate", "--service", "compte")
     assert code == 6
     assert 'did you mean "compute"?' in err
@@ -135,7 +135,7 @@ def test_either_services_or_all(bed: RotationBed, options: tuple[str, ...]) -> N
     assert run("credentials", "rotate", *options)[0] == 2
 
 
-def test_the_list_tells_how_far_a_rotation_is(bed: RotationBed) -> None:
+def test_the_list_shows_how_far_a_rotation_is(bed: RotationBed) -> None:
     run("credentials", "rotate", "--service", "compute")
     bed.reconcile()
     bed.reconcile()
@@ -181,7 +181,7 @@ def test_a_dry_run_states_what_is_interrupted_and_what_is_not(monkeypatch: pytes
     assert listed(made)["networking"]["interruptions"].keys() == {"metadata-secret"}
 
 
-def test_a_dry_run_tells_of_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_reports_the_key_that_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     made = WrappingBed()
     monkeypatch.setattr("controller.cli.commands.credentials.open_cluster", lambda *_: Cluster(made.kube, NS))
     _, out, _ = run("credentials", "rotate", "--service", "key-manager", "--dry-run")

@@ -145,7 +145,7 @@ def test_a_key_that_was_lost_comes_back_beside_those_that_are_there(
     assert texts(kube, NAME) == {"new": "new", "password": PLANTED}
 
 
-def test_another_passphrase_is_an_error_that_tells_nothing(
+def test_another_passphrase_is_an_error_that_shows_nothing(
     kube: FakeKube, taken: str, tmp_path: Path
 ) -> None:
     result = osctl("credentials", "restore", taken, "--passphrase-file", "-", input="another one, and long\n")

@@ -48,7 +48,7 @@ def secret(suffix: str, name: str = "nova-db") -> dict[str, Any]:
     }
 
 
-def test_between_two_files_it_is_told_unless_the_account_has_another_name(
+def test_between_two_files_it_is_reported_unless_the_account_has_another_name(
     charts: str, tmp_path: Path
 ) -> None:
     old, new = written(tmp_path / "old", charts), written(tmp_path / "new", charts, **OWN)

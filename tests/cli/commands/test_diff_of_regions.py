@@ -94,7 +94,7 @@ def test_what_comes_without_such_a_part_is_refused(written: Written, broker_lack
 
 
 @pytest.mark.slow
-def test_volumes_that_are_to_be_deleted_are_told_loudly(written: Written):
+def test_volumes_that_are_to_be_deleted_are_reported_loudly(written: Written):
     result = osctl("diff", str(EXAMPLE), written(volumes="Delete"), "--no-manifests")
     assert result.exit_code == 1
     assert "~ spec.volumes  Retain → Delete" in result.stdout
@@ -145,7 +145,7 @@ def test_a_claim_that_a_change_drops_is_kept_or_not(written: Written, volumes: s
 
 
 @pytest.mark.slow
-def test_a_release_that_comes_tells_its_objects_and_one_that_goes_too(written: Written):
+def test_a_release_that_comes_shows_its_objects_and_one_that_goes_too(written: Written):
     features = {"messaging": {"dedicatedBrokers": ["compute"]}}
     _, found = compared(str(EXAMPLE), written(features=features))
     broker = next(one for one in found["releases"] if one["name"] == "rabbitmq-compute")
@@ -176,7 +176,7 @@ def test_another_volume_of_the_database_says_that_what_is_there_cannot_follow(wr
 
 
 @pytest.mark.slow
-def test_what_the_broker_would_not_survive_is_told_first(written: Written):
+def test_what_the_broker_would_not_survive_is_reported_first(written: Written):
     newer = written("newer", openstackVersion="2025.1", images={"overrides": {"rabbitmq": "rabbitmq:4.3.5"}})
     result = osctl("diff", written("2025.1", openstackVersion="2025.1"), newer, "--no-manifests")
     assert result.exit_code == ExitCode.NEEDS_EDIT
@@ -186,7 +186,7 @@ def test_what_the_broker_would_not_survive_is_told_first(written: Written):
 
 
 @pytest.mark.slow
-def test_an_older_openstack_is_told_to_be_refused(written: Written):
+def test_an_older_openstack_is_reported_as_refused(written: Written):
     before, after = (written(version, openstackVersion=version) for version in ("2026.1", "2025.2"))
     code, found = compared(before, after, "--no-manifests")
     (refused,) = found["refused"]

@@ -46,7 +46,7 @@ def explained(directory: Path, *arguments: str, **spec: Any) -> tuple[str, Path]
 
 
 @pytest.mark.slow
-def test_what_nodes_have_in_place_of_a_value_is_told_with_its_origin(tmp_path: Path) -> None:
+def test_what_nodes_have_in_place_of_a_value_is_reported_with_its_origin(tmp_path: Path) -> None:
     text, file = explained(tmp_path, "--release", "nova", RATIO, nodes=NODES)
     first, *_, batch, gpu = text.splitlines()
     assert first not in ("1", "2")

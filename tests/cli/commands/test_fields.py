@@ -47,7 +47,7 @@ def test_a_path_may_be_that_of_a_message_or_of_a_file(path: str) -> None:
         (("--kind", "HelmBundel"), 'there is no kind "HelmBundel"; did you mean "HelmBundle"?'),
     ],
 )
-def test_a_slip_is_told_with_the_word_meant(arguments: tuple[str, ...], told: str) -> None:
+def test_a_slip_is_reported_with_the_word_meant(arguments: tuple[str, ...], told: str) -> None:
     result = osctl("fields", *arguments)
     assert result.exit_code == 3
     assert told in result.stderr

@@ -72,7 +72,7 @@ def test_warnings_go_to_stderr_and_stop_nothing(tmp_path: Path) -> None:
     assert "sshUserName" not in result.stdout
 
 
-def test_a_set_that_tells_of_no_cluster_wants_one_named(tmp_path: Path) -> None:
+def test_a_set_that_names_no_cluster_wants_one_named(tmp_path: Path) -> None:
     result = osctl("machines", "convert", written(tmp_path, machine_set()))
     assert result.exit_code == 3
     assert "metadata.labels: has no label machine.openshift.io/cluster-api-cluster" in result.stderr
@@ -116,7 +116,7 @@ def test_one_machine_of_a_set_may_be_had_as_a_server(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_server_cannot_be_is_told_at_its_set(tmp_path: Path) -> None:
+def test_what_a_server_cannot_be_is_reported_at_its_set(tmp_path: Path) -> None:
     port = {"networkID": NETWORK, "nameSuffix": "0th"}
     file = written(tmp_path, machine_set(**CLUSTER, **{"provider.ports": [port]}))
     result = osctl("machines", "convert", file, "--as-server")

@@ -26,7 +26,7 @@ def _region(directory: Path, features: Mapping[str, Any] = FEATURES) -> str:
 
 
 @pytest.mark.slow
-def test_what_an_operator_brings_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
+def test_what_an_operator_brings_is_reported_with_the_command_that_makes_it(tmp_path: Path) -> None:
     result = osctl("validate", "--manifests", _region(tmp_path))
     assert result.exit_code == 0
     needed = "spec: Secret public-tls (keys tls.crt, tls.key) is made by no release, but gateway needs it; "

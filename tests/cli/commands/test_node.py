@@ -78,7 +78,7 @@ def test_a_node_that_is_nowhere_is_refused(world: NodeWorld) -> None:
     assert found.exit_code == 6 and 'no node "cmp9"' in found.stderr
 
 
-def test_rows_tell_what_is_not_known_as_such() -> None:
+def test_rows_show_what_is_not_known_as_such() -> None:
     assert node_rows({"ctl1": {"state": "Ready"}}) == [("ctl1", Cell("Ready", "green"), "-", "-", "-", "-")]
 
 
@@ -94,7 +94,7 @@ def test_a_plan_shows_what_stands_in_the_way_first(world: NodeWorld) -> None:
     assert world.kube.list(COMPUTE_MAINTENANCE) == [] and world.cloud.writes == []
 
 
-def test_a_plan_tells_what_it_would_stop_at_and_names_routers(world: NodeWorld) -> None:
+def test_a_plan_shows_what_it_would_stop_at_and_names_routers(world: NodeWorld) -> None:
     world.cloud.agents["l3"] = Agent("l3", "cmp1", "L3 agent", alive=True)
     world.cloud.on_agents = {"l3": ["r1"]}
     world.cloud.die("cmp1")
@@ -392,7 +392,7 @@ def test_a_confirmation_in_a_maintenance_is_given_to_its_region(world: NodeWorld
     assert fenced == {"openstack": None, "second": "boot-1"}
 
 
-def test_where_there_is_no_node_the_other_way_is_told_for_the_same_region(
+def test_where_there_is_no_node_the_other_way_is_reported_for_the_same_region(
     world: NodeWorld, other: NodeWorld
 ) -> None:
     found = osctl("node", "fenced", "cmp9", "--region", str(other.name))

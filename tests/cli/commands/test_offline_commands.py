@@ -37,7 +37,7 @@ def test_a_good_file_is_valid():
     assert result.stdout == f"{EXAMPLE}  OpenStackDeployment/region-one is valid: 8 services, 10 releases\n"
 
 
-def test_a_misspelt_service_is_told_with_file_line_and_the_word_meant(tmp_path: Path):
+def test_a_misspelt_service_is_reported_with_file_line_and_the_word_meant(tmp_path: Path):
     file = tmp_path / "region.yaml"
     file.write_text(example_text(services={"compute": {"nvoa": {"values": {}}}}))
     result = osctl("validate", str(file))
@@ -69,14 +69,14 @@ def test_services_that_need_a_value_of_one_with_errors_are_said_to_be_not_checke
     assert "Traceback" not in result.stderr
 
 
-def test_a_wrong_field_is_told_with_file_and_line(tmp_path: Path):
+def test_a_wrong_field_is_reported_with_file_and_line(tmp_path: Path):
     file = tmp_path / "region.yaml"
     file.write_text(example_text().replace("preset: core", "presset: core"))
     result = osctl("validate", str(file))
     assert f"{file}:{line_of(str(file), 'presset')}  error: spec.presset: " in result.stderr
 
 
-def test_mistakes_are_told_in_the_order_of_the_file(tmp_path: Path):
+def test_mistakes_are_reported_in_the_order_of_the_file(tmp_path: Path):
     file = tmp_path / "region.yaml"
     file.write_text(example_text(size="huge").replace("openstackVersion: ", "openstackVersoin: "))
     result = osctl("validate", str(file))
@@ -98,7 +98,7 @@ def test_objects_of_others_are_left_alone_and_said_so():
     assert "Secret/own: not checked" in result.stderr
 
 
-def test_a_wrong_bundle_is_told_with_its_line():
+def test_a_wrong_bundle_is_reported_with_its_line():
     text = (
         "apiVersion: osctl.dev/v1alpha1\nkind: HelmBundle\nmetadata: {name: b}\n"
         "spec:\n  releases:\n  - name: x\n    chart: {name: x}\n"
@@ -152,7 +152,7 @@ def test_render_can_be_narrowed_to_a_release():
     assert [one["name"] for one in only["spec"]["releases"]] == ["nova"]
 
 
-def test_an_unknown_release_is_told_with_the_one_meant():
+def test_an_unknown_release_is_reported_with_the_one_meant():
     result = osctl("render", str(EXAMPLE), "--release", "nvoa")
     assert result.exit_code == 3
     assert 'did you mean "nova"?' in result.stderr
@@ -233,7 +233,7 @@ def test_no_difference_is_said_and_ends_with_zero():
 
 
 @pytest.mark.slow
-def test_a_changed_value_touches_one_release_and_tells_who_set_it(changed: str):
+def test_a_changed_value_touches_one_release_and_shows_who_set_it(changed: str):
     result = osctl("diff", str(EXAMPLE), changed, "-o", "json")
     found = json.loads(result.stdout)
     assert result.exit_code == 1
@@ -246,7 +246,7 @@ def test_a_changed_value_touches_one_release_and_tells_who_set_it(changed: str):
     assert "nova-db-sync" in nova["objects"]["jobs"]
 
 
-def test_a_removed_service_is_told_with_what_becomes_of_its_volumes(tmp_path: Path):
+def test_a_removed_service_is_reported_with_what_becomes_of_its_volumes(tmp_path: Path):
     file = tmp_path / "less.yaml"
     file.write_text(example_text(features={"services": {"disabled": ["image"]}}))
     result = osctl("diff", str(EXAMPLE), str(file), "--no-manifests")
@@ -339,7 +339,7 @@ def test_a_region_whose_charts_cannot_be_read_is_neither_valid_nor_wrong(tmp_pat
     assert data["problems"] == []
 
 
-def test_its_other_mistakes_are_told_all_the_same(tmp_path: Path):
+def test_its_other_mistakes_are_reported_anyway(tmp_path: Path):
     result = osctl("validate", "-", input=elsewhere(tmp_path).replace("size: single", "size: huge"))
     assert result.exit_code == 3
 

@@ -71,7 +71,7 @@ def approved(kube: FakeKube) -> str | None:
     return found["spec"].get("approvedPlan")
 
 
-def test_the_plan_is_told_release_by_release(kube: FakeKube) -> None:
+def test_the_plan_is_reported_release_by_release(kube: FakeKube) -> None:
     put(kube, PENDING, plan=PLAN)
     result = osctl("plan")
     assert result.exit_code == 1
@@ -88,7 +88,7 @@ def test_the_plan_is_told_release_by_release(kube: FakeKube) -> None:
     ]
 
 
-def test_fields_of_the_spec_are_told_with_what_they_do(kube: FakeKube) -> None:
+def test_fields_of_the_spec_are_reported_with_what_they_do(kube: FakeKube) -> None:
     field = {
         "path": "features.nodes.evacuation",
         "before": "Never",

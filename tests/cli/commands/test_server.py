@@ -59,7 +59,7 @@ def test_a_deletion_that_takes_too_long_says_what_is_still_there(world: ServerWo
     assert result.stdout == ""
 
 
-def test_conditions_are_told_in_the_order_in_which_they_come_true(world: ServerWorld) -> None:
+def test_conditions_are_reported_in_the_order_in_which_they_come_true(world: ServerWorld) -> None:
     lines = osctl("server", "describe", "bastion").stdout.splitlines()
     words = [line.split()[0] for line in lines if line and not line.startswith(" ")]
     told = words[words.index("CONDITION") + 1 : words.index("RESOURCE")]

@@ -46,7 +46,7 @@ def test_validate_and_render_warn_of_what_is_nearly_too_large(tmp_path: Path) ->
         assert "release keystone: Helm's record of the release takes" in result.stderr
 
 
-def test_diff_tells_the_size_of_what_changes(tmp_path: Path) -> None:
+def test_diff_shows_the_size_of_what_changes(tmp_path: Path) -> None:
     result = osctl("diff", region_file(tmp_path, 0), region_file(tmp_path, 300_000))
     assert "size      Helm's record of the release takes" in result.stdout
 

@@ -50,7 +50,7 @@ def outcomes(text: str) -> dict[str, str]:
     return {one["step"]: one["outcome"] for one in json.loads(text)["steps"]}
 
 
-def test_each_step_is_told_with_its_time_and_nothing_is_left(cloud: SmokeServer, clouds: str) -> None:
+def test_each_step_is_reported_with_its_time_and_nothing_is_left(cloud: SmokeServer, clouds: str) -> None:
     found = osctl("smoke", "--clouds", clouds)
     assert found.exit_code == 0, found.output
     lines = [line.split() for line in found.stdout.splitlines()]
@@ -108,7 +108,7 @@ def test_without_compute_in_the_catalogue_nothing_is_made(cloud: SmokeServer, cl
     assert cloud.members == [] and cloud.left() == {}
 
 
-def test_a_server_that_fails_is_told_in_novas_words_and_removed(cloud: SmokeServer, clouds: str) -> None:
+def test_a_server_that_fails_is_reported_in_novas_words_and_removed(cloud: SmokeServer, clouds: str) -> None:
     cloud.server_ends = {"status": "ERROR", "fault": "No valid host was found."}
     found = osctl("smoke", "--clouds", clouds)
     assert found.exit_code == 9
@@ -165,7 +165,7 @@ def test_what_cannot_be_removed_is_a_failure_and_named(
     assert cloud.left()["projects"]
 
 
-def test_a_project_whose_answer_was_lost_is_removed_all_the_same(cloud: SmokeServer, clouds: str) -> None:
+def test_a_project_whose_answer_was_lost_is_removed_anyway(cloud: SmokeServer, clouds: str) -> None:
     cloud.lose = ("POST", "/identity/v3/projects")
     found = osctl("smoke", "--clouds", clouds)
     assert found.exit_code == 9 and "identity POST /projects: 504" in found.stdout
@@ -193,7 +193,7 @@ def test_a_run_whose_time_is_not_over_is_let_be_unless_it_is_swept(cloud: SmokeS
     ("name", "tags"),
     [("osctl-smoke-of-a-person", ()), ("production", project_tags(1.0)), ("osctl-smoke-x", ("osctl",))],
 )
-def test_a_project_of_somebody_else_is_never_touched(
+def test_a_project_of_others_is_never_touched(
     cloud: SmokeServer, clouds: str, name: str, tags: tuple[str, ...]
 ) -> None:
     cloud._make("projects", "project", {"name": name, "tags": list(tags)})
@@ -228,7 +228,9 @@ def test_no_secret_is_shown_where_the_login_is_refused(cloud: SmokeServer, cloud
     assert PASSWORD not in found.output
 
 
-def test_a_door_before_keystone_is_told_as_such_and_not_waited_for(cloud: SmokeServer, clouds: str) -> None:
+def test_a_door_before_keystone_is_reported_as_such_and_not_waited_for(
+    cloud: SmokeServer, clouds: str
+) -> None:
     cloud.fail = lambda *_: (401, {})
     found = osctl("smoke", "--clouds", clouds)
     assert (
@@ -236,7 +238,7 @@ def test_a_door_before_keystone_is_told_as_such_and_not_waited_for(cloud: SmokeS
     )
 
 
-def test_an_address_of_the_cluster_is_told_as_such(tmp_path: Path) -> None:
+def test_an_address_of_the_cluster_is_reported_as_such(tmp_path: Path) -> None:
     file = tmp_path / "clouds.yaml"
     with served_smoke() as server:
         text = server.clouds().decode().replace(server.url, "http://keystone-api.openstack.svc.invalid:5000")

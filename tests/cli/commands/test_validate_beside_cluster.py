@@ -58,7 +58,7 @@ def validate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kube: FakeKube) ->
     return run
 
 
-def test_the_taint_of_kubeadm_is_told_and_one_feature_answers_it(validate: Validate) -> None:
+def test_the_taint_of_kubeadm_is_reported_and_one_feature_answers_it(validate: Validate) -> None:
     code, told = validate("--nodes")
     assert code == 0
     assert (
@@ -84,13 +84,13 @@ def test_an_error_is_called_so(validate: Validate) -> None:
     assert " error: spec.preset:" in told
 
 
-def test_a_label_of_values_that_no_node_has_is_told_with_its_line(validate: Validate) -> None:
+def test_a_label_of_values_that_no_node_has_is_reported_with_its_line(validate: Validate) -> None:
     values = {"compute": {"nova": {"compute": {"values": {"conf": {"nova": {"DEFAULT": {"debug": True}}}}}}}}
     _, told = validate("--nodes", nodes={"zone::x": {"services": values}})
     assert 'warning: spec.nodes["zone::x"]: no node of the cluster has the label zone=x' in told
 
 
-def test_the_level_and_the_quotas_of_the_namespace_are_told(validate: Validate, kube: FakeKube) -> None:
+def test_the_level_and_the_quotas_of_the_namespace_are_reported(validate: Validate, kube: FakeKube) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     meta = {"name": "openstack", "labels": labels}
     kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
@@ -118,7 +118,7 @@ DEFINITIONS = [
 ]
 
 
-def test_definitions_that_the_cluster_lacks_are_told_unless_the_files_have_them(
+def test_definitions_that_the_cluster_lacks_are_reported_unless_the_files_have_them(
     validate: Validate, kube: FakeKube, tmp_path: Path
 ) -> None:
     _, told = validate("--nodes", features=GATEWAY)

@@ -113,7 +113,7 @@ def test_deletion_is_complete_when_its_bundles_are_gone_too():
     assert code == ExitCode.OK
 
 
-def test_an_interrupt_tells_how_to_wait_again(capsys: pytest.CaptureFixture[str]):
+def test_an_interrupt_shows_how_to_wait_again(capsys: pytest.CaptureFixture[str]):
     class Impatient(Script):
         def get(self, *_: Any) -> Any:
             raise KeyboardInterrupt
@@ -123,7 +123,7 @@ def test_an_interrupt_tells_how_to_wait_again(capsys: pytest.CaptureFixture[str]
     assert "osctl wait region-one -n openstack" in capsys.readouterr().err
 
 
-def test_the_job_that_a_release_waits_for_is_told_with_its_trouble(capsys: pytest.CaptureFixture[str]):
+def test_the_job_that_a_release_waits_for_is_reported_with_its_trouble(capsys: pytest.CaptureFixture[str]):
     script = Script(PENDING)
     script.bundles = [bundle("compute", release("nova", "Installing"))]
     started = {"startTime": "2023-11-14T22:13:00Z"}  # twenty seconds before the fake clock's start
@@ -213,6 +213,6 @@ def test_a_release_that_gets_through_after_all_counts_from_the_start():
     assert code == ExitCode.NOT_READY
 
 
-def test_a_deletion_is_waited_for_all_the_same():
+def test_a_deletion_is_waited_for_anyway():
     code, _ = wait(Releases((TAKEN,)), goal=Goal.DELETED, timeout=100.0)
     assert code == ExitCode.NOT_READY

@@ -41,7 +41,7 @@ def told(one: RegionRelease, *read: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(warning.path, warning.source) for warning in unread_keys(region(one), OPEN, reads_only(*read))]
 
 
-def test_a_key_that_changes_nothing_is_told_with_its_line() -> None:
+def test_a_key_that_changes_nothing_is_reported_with_its_line() -> None:
     one = release({"pod": {"replcas": {"api": 3}}, "foo": 1, "conf": {"web": {"DEFAULT": {"x": 1}}}})
     assert told(one) == [
         ("spec.services.pod.replcas", "region.yaml:7"),
@@ -49,19 +49,19 @@ def test_a_key_that_changes_nothing_is_told_with_its_line() -> None:
     ]
 
 
-def test_a_key_that_a_template_reads_is_not_told_though_the_charts_values_lack_it() -> None:
+def test_a_key_that_a_template_reads_is_not_reported_though_the_charts_values_lack_it() -> None:
     one = release({"extra": {"a": 1}, "foo": 1})
     assert told(one, ("extra", "a")) == [("spec.services.foo", "region.yaml:7")]
 
 
-def test_what_was_told_already_is_not_told_again() -> None:
+def test_what_was_reported_already_is_not_reported_again() -> None:
     one = release({"foo": 1})
     [warning] = unread_keys(region(one), OPEN, reads_only())
     again = replace(region(one), warnings=(warning,))
     assert list(unread_keys(again, OPEN, reads_only())) == []
 
 
-def test_a_key_for_several_releases_is_told_where_none_of_them_reads_it() -> None:
+def test_a_key_for_several_releases_is_reported_where_none_of_them_reads_it() -> None:
     common = ("spec", "common", "charts", "values")
     one, other = release({"a": 1, "b": 2}, *common), release({"a": 1, "b": 2}, *common)
     other = replace(other, spec=replace(other.spec, name="db"))
@@ -73,7 +73,7 @@ def test_a_key_for_several_releases_is_told_where_none_of_them_reads_it() -> Non
     ]
 
 
-def test_a_large_number_that_a_chart_prints_with_an_exponent_is_told_with_the_form_in_quotes() -> None:
+def test_a_large_number_that_a_chart_prints_with_an_exponent_is_reported_with_the_form_in_quotes() -> None:
     one = release({"limits": {"bytes": 104857600, "few": 1000, "fine": 2000000}})
     script = {"kind": "ConfigMap", "data": {"a.sh": "set 1.048576e+08 2000000"}}
     [problem] = large_numbers(one, [script])
@@ -94,7 +94,7 @@ def hosts(content: dict[str, Any]) -> MergedValues:
     return merge_layers(below, [layer])
 
 
-def test_a_host_that_is_no_service_of_the_region_is_told() -> None:
+def test_a_host_that_is_no_service_of_the_region_is_reported() -> None:
     there = made_by([{"kind": "Service", "metadata": {"name": "memcached"}}])
     [warning] = unmade_hosts("cinder", hosts({"hosts": {"default": "memcached-ha"}}), there)
     assert warning.path == "spec.services.endpoints.cache.hosts.default"

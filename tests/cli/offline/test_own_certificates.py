@@ -53,7 +53,7 @@ def told(chain: str, key: str, *, name: str = "api-cert") -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_certificate_that_serves_is_not_told() -> None:
+def test_a_certificate_that_serves_is_not_reported() -> None:
     good = pair("*.it.just.works")
     assert told(good.chain, good.key) == []
 
@@ -71,12 +71,12 @@ def test_a_certificate_that_serves_is_not_told() -> None:
         ),
     ],
 )
-def test_what_clients_would_refuse_is_told(given: Given, says: str) -> None:
+def test_what_clients_would_refuse_is_reported(given: Given, says: str) -> None:
     [message] = told(given.chain, given.key)
     assert message.startswith(f"Secret api-cert {says}")
 
 
-def test_the_key_of_another_certificate_is_told() -> None:
+def test_the_key_of_another_certificate_is_reported() -> None:
     good, other = pair("*.it.just.works"), pair("*.it.just.works", seed=2)
     [message] = told(good.chain, other.key)
     assert message == "Secret api-cert has a tls.key that does not belong to tls.crt"

@@ -53,21 +53,21 @@ def told(texts: dict[str, str], type_: str | None = "osctl.dev/authority", **mor
     return [problem.message for problem in found]
 
 
-def test_an_authority_that_can_sign_is_not_told() -> None:
+def test_an_authority_that_can_sign_is_not_reported() -> None:
     assert told(authority()) == []
 
 
 @pytest.mark.parametrize("type_", [None, "kubernetes.io/tls"])
-def test_an_authority_of_another_type_is_told(type_: str | None) -> None:
+def test_an_authority_of_another_type_is_reported(type_: str | None) -> None:
     has = f"Secret corporate-ca has the type {type_ or 'Opaque'}, but must have osctl.dev/authority"
     assert told(authority(), type_) == [has]
 
 
-def test_an_authority_without_its_key_is_told() -> None:
+def test_an_authority_without_its_key_is_reported() -> None:
     assert told({"tls.crt": authority()["tls.crt"]}) == ["Secret corporate-ca has no key tls.key"]
 
 
-def test_an_authority_that_cannot_sign_is_told() -> None:
+def test_an_authority_that_cannot_sign_is_reported() -> None:
     [message] = told(authority(end=NOW - 1))
     assert message.startswith("Secret corporate-ca cannot sign: ")
     assert "expired on" in message

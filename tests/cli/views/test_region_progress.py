@@ -63,7 +63,7 @@ def test_releases_that_begin_to_wait_share_a_line():
     assert change_lines(tracker().observe(APPLYING, [waiting], 101.0).changed) == ["waiting: a, b"]
 
 
-def test_nothing_is_told_twice():
+def test_nothing_is_reported_twice():
     track = tracker()
     objects = [bundle("identity", release("keystone", "Installing"))]
     track.observe(APPLYING, objects, 101.0)

@@ -90,7 +90,7 @@ def test_many_causes_are_cut_with_their_number():
     assert view.causes[-1].message == "and 3 more"
 
 
-def test_a_region_that_nobody_looks_at_says_so():
+def test_a_region_that_is_not_watched_says_so():
     fresh = region(observed=0)
     fresh["metadata"]["creationTimestamp"] = "2026-03-01T09:00:00Z"
     view = region_view(fresh, [], NOW)
@@ -118,7 +118,7 @@ def causes(*conditions: dict[str, Any], bundles: tuple[dict[str, Any], ...] = ()
     return [cause.message for cause in found]
 
 
-def test_a_mistake_in_the_spec_is_told_before_what_is_sick():
+def test_a_mistake_in_the_spec_is_reported_before_what_is_sick():
     invalid = condition("Ready", "False", "SpecInvalid", "spec.services.compute.nvoa: no such release")
     assert causes(invalid, condition("Stalled", "True", "SpecInvalid")) == [
         "spec.services.compute.nvoa: no such release",
@@ -126,7 +126,7 @@ def test_a_mistake_in_the_spec_is_told_before_what_is_sick():
     ]
 
 
-def test_nodes_that_are_not_ready_are_told_before_what_is_sick():
+def test_nodes_that_are_not_ready_are_reported_before_what_is_sick():
     nodes = condition("Ready", "False", "NodesNotReady", "cmp1: KubeletStopped")
     assert causes(nodes) == ["cmp1: KubeletStopped", "nova-api 0/2: ImagePullBackOff"]
 
@@ -150,7 +150,7 @@ def test_what_a_container_said_before_it_fell_silent_is_marked_as_old():
     ]
 
 
-def test_a_silent_container_is_told_beside_what_releases_fail_at():
+def test_a_silent_container_is_reported_beside_what_releases_fail_at():
     silence = "no sign of life or progress from helmbundle (ReleasesReady): may be out of date"
     failing = condition("Ready", "False", "ReleasesFailing", f"compute: nova Failed (no image); {silence}")
     failed = bundle("compute", release("nova", "Failed", lastAttempt={"error": "no image"}))
@@ -161,7 +161,7 @@ def test_a_silent_container_is_told_beside_what_releases_fail_at():
     ]
 
 
-def test_secrets_tell_what_expires_next():
+def test_secrets_show_what_expires_next():
     secrets = {"tls": {"expires": "2026-03-22T09:30:00Z"}, "old": {"expires": "2027-03-22T09:30:00Z"}}
     assert region_view(region(READY, secrets=secrets), [], NOW).secrets == "2 kept; tls expires in 21 d"
 

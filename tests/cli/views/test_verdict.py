@@ -63,7 +63,7 @@ def test_what_a_pause_holds_back_needs_an_edit(reason: str):
 
 
 @pytest.mark.parametrize("reason", ["NodesNotReady", "WorkloadsFailing", "ReleasesPending"])
-def test_what_may_heal_in_a_paused_region_is_told_and_waited_for(reason: str):
+def test_what_may_heal_in_a_paused_region_is_reported_and_waited_for(reason: str):
     found = judge(region(condition("Ready", "False", reason, "cmp1: KubeletStopped"), PAUSED))
     assert (found.outcome, found.reason) == (RegionOutcome.PENDING, reason)
     assert found.message == "cmp1: KubeletStopped"

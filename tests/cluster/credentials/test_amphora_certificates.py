@@ -61,7 +61,7 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_is_lost_comes_back_from_a_backup_or_with_the_command_that_is_told(
+def test_what_is_lost_comes_back_from_a_backup_or_with_the_command_that_is_reported(
     region: Region, tmp_path: Path
 ) -> None:
     def logs() -> str:

@@ -145,7 +145,7 @@ def test_a_secret_that_is_written_again_with_the_same_content_restarts_nothing(r
     assert region.revisions() == before
 
 
-def test_a_certificate_that_has_ended_is_told_by_an_event_and_once(region: Region) -> None:
+def test_a_certificate_that_has_ended_is_reported_by_an_event_and_once(region: Region) -> None:
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -74,7 +74,7 @@ def test_killed_while_it_generates_it_makes_every_credential_once(region: Region
     assert {f"{name}/{key}" for name, entry in entries.items() for key in entry["keys"]} == set(now)
 
 
-def test_a_lost_secret_is_told_and_left_to_a_person(settled: Region) -> None:
+def test_a_lost_secret_is_reported_and_left_to_a_person(settled: Region) -> None:
     region = settled
     before = region.secret_texts()
     saved = region.get("secret", "database-credentials")
@@ -88,7 +88,7 @@ def test_a_lost_secret_is_told_and_left_to_a_person(settled: Region) -> None:
     assert region.secret_texts() == before
 
 
-def test_an_edit_is_told_until_it_is_taken_back(settled: Region) -> None:
+def test_an_edit_is_reported_until_it_is_taken_back(settled: Region) -> None:
     region = settled
     name, key = "database-credentials", "root-password"
     before = region.secret_texts()

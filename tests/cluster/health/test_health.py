@@ -200,7 +200,7 @@ def test_an_unbound_claim_is_named_with_its_storage_class(workloads: Workloads) 
     workloads.wait("images", "Progressing", "claim images is Pending", '"no-such-class"')
 
 
-def test_a_claim_that_somebody_deletes_under_a_running_pod_is_told_until_the_pod_ends(
+def test_a_claim_deleted_under_a_running_pod_is_reported_until_the_pod_ends(
     workloads: Workloads,
 ) -> None:
     claim = {
@@ -217,7 +217,7 @@ def test_a_claim_that_somebody_deletes_under_a_running_pod_is_told_until_the_pod
     workloads.wait("images", "Unhealthy", "claim images is being deleted")
 
 
-def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_anew(
+def test_a_failing_job_is_reported_with_its_pods_reason_and_heals_when_it_is_made_again(
     workloads: Workloads,
 ) -> None:
     workloads.apply("Job", "db-sync", fail="job-fails")
@@ -229,7 +229,7 @@ def test_a_failing_job_is_told_with_its_pods_reason_and_heals_when_it_is_made_an
 
 
 @pytest.mark.exhaustive
-def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_anew(workloads: Workloads) -> None:
+def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_again(workloads: Workloads) -> None:
     workloads.apply("Job", "bootstrap", fail="job-hangs")
     workloads.wait("bootstrap", "Progressing", "Job nova-bootstrap has run since")
     workloads.make_anew("bootstrap")
@@ -237,7 +237,7 @@ def test_a_hanging_job_says_since_when_and_heals_when_it_is_made_anew(workloads:
     workloads.wait_healthy()
 
 
-def test_a_hanging_job_is_unhealthy_after_its_own_deadline_and_heals_when_it_is_made_anew(
+def test_a_hanging_job_is_unhealthy_after_its_own_deadline_and_heals_when_it_is_made_again(
     workloads: Workloads,
 ) -> None:
     """Of the deadline of Kubernetes' own; health's is half an hour, and its examples are in tests/domain."""
@@ -263,7 +263,7 @@ def test_what_is_scaled_to_zero_or_deleted_does_not_count(workloads: Workloads) 
     wait_until("compute is gone from the status", lambda: not workloads.health("compute"))
 
 
-def test_a_change_while_the_container_is_down_is_told_when_it_is_back(workloads: Workloads) -> None:
+def test_a_change_while_the_container_is_down_is_reported_when_it_is_back(workloads: Workloads) -> None:
     workloads.apply("Deployment", "api")
     workloads.apply("Deployment", "conductor")
     before = workloads.wait("api", "Ready")

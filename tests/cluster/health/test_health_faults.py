@@ -120,7 +120,7 @@ def test_a_watch_that_is_cut_silently_is_found_and_taken_up_again(
     assert entry["status"] in ("Ready", "Progressing")
 
 
-def test_a_dead_watch_fails_the_liveness_probe_and_a_restart_tells_the_truth(
+def test_a_dead_watch_fails_the_liveness_probe_and_a_restart_shows_the_truth(
     proxied: tuple[Workloads, FaultProxy],
 ) -> None:
     workloads, proxy = proxied
@@ -221,7 +221,7 @@ def test_an_api_server_killed_in_the_middle_of_a_change_leaves_no_wrong_status(
         region.controllers.stop(grace=2.0)
 
 
-def test_pods_of_a_node_that_is_lost_are_told_and_heal_with_it(
+def test_pods_of_a_node_that_is_lost_are_reported_and_heal_with_it(
     private_sandbox: Sandbox, tmp_path: Path
 ) -> None:
     namespace = f"test-{secrets.token_hex(4)}"

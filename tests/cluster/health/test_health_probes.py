@@ -77,7 +77,7 @@ def give_credentials(region: Region, content: bytes) -> None:
     region.kubectl("apply", "-f", "-", input=json.dumps(body))
 
 
-def test_the_region_is_asked_with_its_own_credentials_and_what_is_lost_is_told(
+def test_the_region_is_asked_with_its_own_credentials_and_what_is_lost_is_reported(
     region: Region, identity: FakeIdentity
 ) -> None:
     def reported(status: str, word: str = "") -> bool:

@@ -40,7 +40,7 @@ def fail(region: Region, target: str, how: str | None) -> None:
     region.kubectl("patch", target, "--type=merge", "-p", json.dumps(patch))
 
 
-def test_all_components_of_all_releases_are_told(shared_region: Region) -> None:
+def test_all_components_of_all_releases_are_reported(shared_region: Region) -> None:
     health = shared_region.status()["health"]
     assert set(health) >= {"mariadb", "rabbitmq", "keystone", "glance", "nova", "neutron", "libvirt"}
     wait_until(
@@ -50,7 +50,7 @@ def test_all_components_of_all_releases_are_told(shared_region: Region) -> None:
     )
 
 
-def test_nodes_are_told_with_their_roles(shared_region: Region) -> None:
+def test_nodes_are_reported_with_their_roles(shared_region: Region) -> None:
     def reported() -> bool:
         nodes = shared_region.status()["nodes"].values()
         return {entry["state"] for entry in nodes} == {"Ready"} and all(entry["roles"] for entry in nodes)

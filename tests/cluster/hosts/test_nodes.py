@@ -32,7 +32,7 @@ def node(region: Region, name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_cordon_a_lost_role_and_a_removal_are_told(region: Region) -> None:
+def test_a_cordon_a_lost_role_and_a_removal_are_reported(region: Region) -> None:
     kubectl = region.sandbox.kubectl
     (name,) = (one["metadata"]["name"] for one in region.get("nodes")["items"])
     wait_until("the node is Ready", lambda: node(region, name).get("state") == "Ready")

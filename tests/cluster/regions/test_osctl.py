@@ -113,7 +113,7 @@ def test_apply_waits_until_the_region_is_ready(osctl: Osctl, applied: subprocess
     osctl.region.wait_ready()
 
 
-def test_apply_without_a_terminal_tells_each_change_in_a_line_of_utc(
+def test_apply_without_a_terminal_shows_each_change_in_a_line_of_utc(
     applied: subprocess.CompletedProcess[str],
 ):
     valid, *lines = applied.stderr.splitlines()
@@ -216,7 +216,7 @@ def test_an_unknown_field_is_refused_by_the_server_by_name(osctl: Osctl, applied
     assert "presset" in found.stderr
 
 
-def test_a_dead_controller_is_told_when_the_time_is_up(osctl: Osctl, applied: object):
+def test_a_dead_controller_is_reported_when_the_time_is_up(osctl: Osctl, applied: object):
     osctl.region.controllers.kill("core")
     try:
         edited = osctl.manifest(volumes="Delete")  # touches bundles, and no release
@@ -229,7 +229,7 @@ def test_a_dead_controller_is_told_when_the_time_is_up(osctl: Osctl, applied: ob
     assert back.returncode == 0, back.stdout
 
 
-def test_a_missing_namespace_is_told_with_the_command_that_makes_it(osctl: Osctl, applied: object):
+def test_a_missing_namespace_is_reported_with_the_command_that_makes_it(osctl: Osctl, applied: object):
     elsewhere = osctl.manifest()
     elsewhere["metadata"]["namespace"] = "no-such-namespace"
     found = osctl("apply", "-f", "-", input=elsewhere)
@@ -237,7 +237,7 @@ def test_a_missing_namespace_is_told_with_the_command_that_makes_it(osctl: Osctl
     assert "kubectl create namespace no-such-namespace" in found.stderr
 
 
-def test_the_token_of_nobody_is_refused_in_one_line(osctl: Osctl, tmp_path: Path):
+def test_an_unknown_token_is_refused_in_one_line(osctl: Osctl, tmp_path: Path):
     region = osctl.region
     nobody = region.sandbox.service_account_kubeconfig(region.namespace, "default", tmp_path)
     found = osctl("status", "-n", region.namespace, "--kubeconfig", str(nobody))

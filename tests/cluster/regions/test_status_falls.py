@@ -17,7 +17,7 @@ def test_ready_that_falls_with_an_edit_and_returns_is_no_fall() -> None:
     assert falls(states) == []
 
 
-def test_ready_that_falls_again_of_the_same_spec_is_told_with_its_version() -> None:
+def test_ready_that_falls_again_of_the_same_spec_is_reported_with_its_version() -> None:
     states = [state(1, "False", 2), state(2, "True", 2), state(3, "False", 2), state(4, "True", 2)]
     assert falls(states) == ["3: Ready of 2 is False again: so it is"]
 

@@ -25,7 +25,7 @@ def both(hosts_sandbox: Sandbox, tmp_path: Path) -> Iterator[tuple[Installation,
         yield one, two
 
 
-def test_nobody_releases_what_another_region_began(both: tuple[Installation, Installation]) -> None:
+def test_no_region_releases_what_another_began(both: tuple[Installation, Installation]) -> None:
     one, two = both
     kubectl = one.region.sandbox.kubectl
     for each in both:

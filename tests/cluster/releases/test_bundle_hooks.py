@@ -93,7 +93,7 @@ def osctl(region: Region, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_stuck_hook_is_told_with_its_cause_and_an_edit_ends_it(bench: Region) -> None:
+def test_a_stuck_hook_is_reported_with_its_cause_and_an_edit_ends_it(bench: Region) -> None:
     bundle(bench, "pulls", web("pulls", "image-pull"))
     wait_hook(bench, "pulls")
     reported = "waits for its hook: Job pulls-hook: pod pulls-hook-"

@@ -38,7 +38,7 @@ DEFINITION = {
 
 
 @pytest.mark.timeout(400)
-def test_an_undefined_kind_is_told_with_the_remedy_and_made_once_it_is_defined(
+def test_an_undefined_kind_is_reported_with_the_remedy_and_made_once_it_is_defined(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
     bundle = write_bundle(tmp_path / "charts", "widgets", WIDGET)

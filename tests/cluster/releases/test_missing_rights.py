@@ -24,7 +24,7 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [watch]}]
 
 
 @pytest.mark.timeout(400)
-def test_a_release_that_lacks_a_right_is_told_and_deployed_within_a_minute_of_its_grant(
+def test_a_release_that_lacks_a_right_is_reported_and_deployed_within_a_minute_of_its_grant(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
     bundle = write_bundle(tmp_path / "charts", "granting", ROLE)

@@ -78,7 +78,7 @@ NOBODYS = {
 
 
 @pytest.mark.parametrize("live", NOBODYS.values(), ids=NOBODYS.keys())
-def test_what_tells_of_no_owner_is_nobodys(live: dict[str, Any]) -> None:
+def test_an_object_that_names_no_owner_has_none(live: dict[str, Any]) -> None:
     rendered = {"labels": {"release_group": "web", "app.kubernetes.io/managed-by": "chart"}}
     assert owner_of(live, rendered, "web", SPACE).ownership == Ownership.NOBODYS
 

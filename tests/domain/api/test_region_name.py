@@ -34,11 +34,11 @@ def test_no_two_regions_have_the_same() -> None:
     assert RegionName("openstack", "one").finalizer("node") == "node.osctl.dev/openstack.one"
 
 
-def test_an_object_without_a_region_is_of_nobody() -> None:
+def test_an_object_without_a_region_has_no_owner() -> None:
     assert region_of({"spec": {"nodeName": "cmp1"}}) == RegionName("", "")
 
 
-def test_notes_of_others_are_told_from_ours_and_from_labels_of_the_product() -> None:
+def test_notes_of_others_are_distinguished_from_ours_and_from_labels_of_the_product() -> None:
     notes = {
         "openstack.osctl.dev/cordoned-by": "work",
         "open.osctl.dev/cordoned-by": "other",

@@ -55,7 +55,7 @@ def test_volumes_go_only_by_the_one_word_for_it() -> None:
 @pytest.mark.parametrize(
     "wrong", [None, 1, "x", [], {"tls": 1}, {"nodes": {"fencing": "x"}}, {"tls": {"public": []}}]
 )
-def test_features_that_nobody_can_serve_are_as_if_they_were_not_set(wrong: Any) -> None:
+def test_features_that_cannot_be_served_count_as_not_set(wrong: Any) -> None:
     read = parse_region_spec({"features": wrong}).features
     assert (read.nodes, read.public_tls, read.internal_tls) == (
         Features().nodes, Features().public_tls, Features().internal_tls,

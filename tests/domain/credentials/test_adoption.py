@@ -153,7 +153,7 @@ def test_a_public_key_is_left_to_be_derived() -> None:
     assert found.keys() == {"ssh-private-key"} and found["ssh-private-key"].text == "-----BEGIN"
 
 
-def test_an_account_of_another_name_is_told() -> None:
+def test_an_account_of_another_name_is_reported() -> None:
     place = ("endpoints", "oslo_db", "auth", "heat", "username")
     values = nested(*place, value=ref(HEAT.name, "account-suffix", prefix="heat"))
     new = [release("heat", "orchestration", values)]

@@ -167,7 +167,7 @@ ACTIONS = st.one_of(
 @pytest.mark.slow
 @given(st.lists(ACTIONS, max_size=25))
 @settings(max_examples=60, deadline=None)
-def test_whoever_is_alive_is_reached_whatever_happens(actions: list[str | int]) -> None:
+def test_all_that_are_alive_are_reached_whatever_happens(actions: list[str | int]) -> None:
     world = World()
     world.turn()
     for action in actions:

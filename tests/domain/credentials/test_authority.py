@@ -192,7 +192,7 @@ def test_what_comes_later_ends_with_all_others(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_an_authority_is_replaced_at_two_thirds_of_its_life_and_nobody_is_refused(world: World) -> None:
+def test_an_authority_is_replaced_at_two_thirds_of_its_life_without_a_refusal(world: World) -> None:
     before = world.signers()
     world.advance(AUTHORITY_LIFE / DAY * 2 / 3 + 70)
     assert len(world.signers()) == 1
@@ -323,7 +323,7 @@ def test_back_to_an_authority_of_its_own(world: World) -> None:
     assert len(world.signers()) == 1
 
 
-def test_an_authority_that_ended_while_nobody_looked_is_replaced(world: World) -> None:
+def test_an_authority_that_ended_between_two_looks_is_replaced(world: World) -> None:
     world.now += AUTHORITY_LIFE + DAY
     world.running.clear()
     world.advance(3)
@@ -335,7 +335,7 @@ def days_left(world: World) -> float:
     return min(validity(leaf.chain)[1] - world.now for leaf in world.secrets.values()) / DAY
 
 
-def test_what_nobody_takes_up_is_replaced_days_before_it_ends(world: World) -> None:
+def test_a_certificate_that_is_not_taken_up_is_replaced_days_before_its_end(world: World) -> None:
     world.now += 29 * DAY
     world.record = {}
     world.reconcile()
@@ -437,6 +437,6 @@ def happens(world: World, event: str, number: int) -> None:
             world.given = None
 
 
-def test_a_certificate_is_renewed_before_anybody_is_warned_of_its_end() -> None:
+def test_a_certificate_is_renewed_before_any_warning_of_its_end() -> None:
     """The alert OpenStackCertificateExpires warns 14 days before."""
     assert LEAF_LIFE * (1 - RENEWED_AT) > 14 * DAY

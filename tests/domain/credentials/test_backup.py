@@ -142,7 +142,7 @@ def test_what_differs_stays_unless_it_is_named(
         ({}, ("a",), Fate.OVERWRITTEN, ("account-suffix", "one")),
     ],
 )
-def test_passwords_of_before_a_rotation_come_with_the_names_that_they_are_for(
+def test_passwords_from_before_a_rotation_come_with_the_names_that_they_are_for(
     there: dict[str, str], overwrite: tuple[str, ...], fate: Fate, keys: tuple[str, ...]
 ) -> None:
     """A Secret that was never rotated has no account-suffix, which is as if it were empty."""

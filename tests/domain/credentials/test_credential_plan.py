@@ -81,14 +81,14 @@ def test_a_value_is_never_replaced(
     assert not found.remove
 
 
-def test_a_key_that_was_there_once_is_not_made_anew() -> None:
+def test_a_key_that_was_there_once_is_not_made_again() -> None:
     stored = replace(COMPLETE, filled=frozenset({"admin-password"}))
     found = plan(stored, recorded={NAME: tuple(KINDS)})
     assert not found.changes
     assert found.lost == (SecretChange(NAME, "identity", stored, {"database-password": "password"}),)
 
 
-def test_a_secret_that_was_there_once_is_not_made_anew() -> None:
+def test_a_secret_that_was_there_once_is_not_made_again() -> None:
     found = plan(None, recorded={NAME: tuple(KINDS)})
     assert not found.changes
     assert found.lost == (SecretChange(NAME, "identity", None, KINDS),)
@@ -105,7 +105,7 @@ def test_a_secret_that_was_there_once_is_not_made_anew() -> None:
         ),
     ],
 )
-def test_what_is_lost_is_told_with_the_commands_that_bring_it_back(
+def test_what_is_lost_is_reported_with_the_commands_that_bring_it_back(
     stored: StoredSecret | None, command: str
 ) -> None:
     lost = SecretChange(NAME, "identity", stored, {"admin-password": "password"})
@@ -155,7 +155,7 @@ def test_a_secret_on_its_way_out_is_reported() -> None:
     assert "being deleted" in found.problems[0].message
 
 
-def test_nobody_owns_credentials() -> None:
+def test_credentials_have_no_owner() -> None:
     """An osdpl that is restored has another uid: Kubernetes would delete what the former one owned."""
     stored = replace(COMPLETE, owned=True)
     assert [change.disown for change in plan(stored).changes] == [True]
@@ -164,12 +164,12 @@ def test_nobody_owns_credentials() -> None:
 
 
 @pytest.mark.parametrize("volumes", ["Retain", "Delete"])
-def test_nobody_owns_credentials_of_a_region_that_goes(volumes: VolumePolicy) -> None:
+def test_credentials_of_a_region_under_deletion_have_no_owner(volumes: VolumePolicy) -> None:
     [change] = plan_retention([replace(COMPLETE, owned=True)], volumes, {"identity"}).changes
     assert (change.disown, change.unused) == (True, False)
 
 
-def test_nobody_owns_credentials_either_where_everything_else_stays() -> None:
+def test_credentials_lose_their_owner_although_all_else_stays() -> None:
     stored = replace(COMPLETE, owned=True, empty=frozenset({"k"}))
     [change] = plan_disowning([stored, COMPLETE])
     assert (change.name, change.disown, change.adopt, change.add) == (COMPLETE.name, True, False, {})

@@ -75,7 +75,7 @@ def test_a_public_key_belongs_to_its_private_key() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ssh-ed25519 AAAA", "-----BEGIN OPENSSH PRIVATE KEY-----\nxx\n"])
-def test_what_is_no_private_key_is_told_without_showing_it(text: str) -> None:
+def test_what_is_no_private_key_is_reported_without_showing_it(text: str) -> None:
     with pytest.raises(CredentialUnusable) as caught:
         public_key_of(text)
     assert "AAAA" not in str(caught.value)

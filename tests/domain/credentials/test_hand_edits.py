@@ -55,7 +55,7 @@ def test_a_record_of_another_key_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("digest", ["", "\N{SNOWMAN}", "\ud800"])
-def test_a_digest_that_somebody_has_put_in_is_one_of_another_text(digest: str) -> None:
+def test_a_digest_that_others_put_in_is_one_of_another_text(digest: str) -> None:
     written = parse_written(json.dumps({"key": key_id(KEY), "digests": {"one": digest}}), KEY)
     assert written is not None
     assert edited_keys("compute", {"one": "a"}, written, KEY) == ("one",)

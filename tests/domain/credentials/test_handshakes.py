@@ -100,7 +100,7 @@ def step(region: Region, tmp_path: Path) -> None:
     everybody_understands_everybody(region, tmp_path)
 
 
-def test_nobody_is_refused_while_the_authority_changes(region: Region, tmp_path: Path) -> None:
+def test_no_client_is_refused_while_the_authority_changes(region: Region, tmp_path: Path) -> None:
     before = dict(region.running)
     region.later()
     for _ in range(3):
@@ -120,7 +120,7 @@ def test_nobody_is_refused_while_the_authority_changes(region: Region, tmp_path:
     assert speak(after, during["nova"], "nova.example", tmp_path)
 
 
-def test_nobody_is_refused_while_a_lost_authority_is_replaced(region: Region, tmp_path: Path) -> None:
+def test_no_client_is_refused_while_a_lost_authority_is_replaced(region: Region, tmp_path: Path) -> None:
     region.record = {}
     for _ in range(3):
         step(region, tmp_path)

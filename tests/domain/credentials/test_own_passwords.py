@@ -32,7 +32,7 @@ def warned(before: Release, after: Release, suffixes: Mapping[str, str] | None =
     return own_password_warnings([before], [after], [GENERATED], (suffixes or {}).get)
 
 
-def test_a_password_of_ones_own_under_the_same_name_is_told_with_what_is_to_be_done() -> None:
+def test_a_password_of_ones_own_under_the_same_name_is_reported_with_what_is_to_be_done() -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), {GENERATED: "", "mine": ""})
     assert problem.path == "spec.features.credentials"
     assert "release nova: the database password now comes from Secret mine" in problem.message
@@ -42,7 +42,7 @@ def test_a_password_of_ones_own_under_the_same_name_is_told_with_what_is_to_be_d
 
 
 @pytest.mark.parametrize("suffixes", [{}, {"mine": ""}, {GENERATED: ""}])
-def test_where_names_are_not_known_it_is_told_as_what_may_be(suffixes: Mapping[str, str]) -> None:
+def test_where_names_are_not_known_it_is_reported_as_what_may_be(suffixes: Mapping[str, str]) -> None:
     (problem,) = warned(nova(GENERATED), nova("mine"), suffixes)
     assert "an existing account nova keeps the former password" in problem.message
 
@@ -68,13 +68,13 @@ def test_a_reference_in_values_leaves_the_name_as_it_is() -> None:
     assert "name the Secret in spec.features.credentials as database-password" in problem.remedy
 
 
-def test_nothing_is_told_of_what_stays_comes_or_goes_back() -> None:
+def test_nothing_is_reported_what_stays_comes_or_goes_back() -> None:
     assert warned(nova("mine"), nova("mine")) == ()
     assert warned(nova("mine"), nova(GENERATED)) == ()
     assert own_password_warnings([], [nova("mine")], [], {}.get) == ()
 
 
-def test_one_account_of_several_databases_is_told_once() -> None:
+def test_one_account_of_several_databases_is_reported_once() -> None:
     def both(secret: str) -> Release:
         parts = [nova(secret, endpoint=name).values["endpoints"] for name in ("oslo_db", "oslo_db_cell0")]
         return Release("nova", "nova", {"endpoints": {**parts[0], **parts[1]}}, upstream=True)

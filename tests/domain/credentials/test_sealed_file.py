@@ -36,7 +36,9 @@ def test_it_shows_nothing_of_what_is_in_it(sealed: bytes) -> None:
     assert sealed.isascii() and max(map(len, sealed.splitlines()[1:])) <= 76
 
 
-def test_what_nobody_could_restore_is_not_written(sealed: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backup_that_cannot_be_restored_is_not_written(
+    sealed: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sealed_file, "LARGEST_FILE", len(sealed))
     assert seal(CONTENT, WORDS, FakeRandomness(1), cost=COST) == sealed
     with pytest.raises(BackupUnusable, match="more than the limit of"):

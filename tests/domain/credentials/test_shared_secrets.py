@@ -75,7 +75,7 @@ def test_a_stale_copy_is_filled_again() -> None:
         (offer(type="kubernetes.io/service-account-token"), request(), "never shared"),
     ],
 )
-def test_without_the_word_of_both_nothing_is_written_and_the_way_is_told(
+def test_without_the_word_of_both_nothing_is_written_and_the_way_is_reported(
     given: dict[str, Any] | None, asked: dict[str, Any] | None, why: str
 ) -> None:
     decision = decide_copy(SOURCE, given, TARGET, asked)
@@ -94,7 +94,7 @@ def test_a_copy_that_asks_for_another_secret_is_filled_with_that() -> None:
     assert decide_copy(SOURCE, offer(), TARGET, asked).step == Step.FILL
 
 
-def test_one_secret_can_be_offered_to_several_and_what_is_malformed_to_nobody() -> None:
+def test_one_secret_can_be_offered_to_several_and_a_malformed_offer_to_none() -> None:
     assert offered_to(offer(to="b/two, a/one,a/one,,c,d/e/f,*/x")) == (Place("a", "one"), Place("b", "two"))
     assert parse_place("a/b") == Place("a", "b")
     assert not any(map(parse_place, ("a", "/b", "A/b", "a/../b", "")))

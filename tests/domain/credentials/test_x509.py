@@ -138,7 +138,7 @@ def test_a_leaf_is_not_valid_for_longer_than_what_signs_it() -> None:
     assert validity(leaf.chain)[1] == NOW + 5 * DAY
 
 
-def test_a_leaf_tells_what_it_stands_for_and_who_signed_it() -> None:
+def test_a_leaf_shows_what_it_stands_for_and_who_signed_it() -> None:
     root = authority()
     leaf = new_leaf(NAMES, NOW, NOW + DAY, root, FakeRandomness(2))
     facts = read_leaf(leaf.chain, leaf.key)
@@ -232,7 +232,7 @@ def test_whom_no_client_would_believe_is_no_authority(extension: x509.ExtensionT
         (rsa.generate_private_key(65537, 2048), ""),
     ],
 )
-def test_an_authority_whose_leaves_clients_refuse_as_weak_is_told(
+def test_an_authority_whose_leaves_clients_refuse_as_weak_is_reported(
     key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, words: str
 ) -> None:
     root = without_path_length()
@@ -244,7 +244,7 @@ def test_an_authority_whose_leaves_clients_refuse_as_weak_is_told(
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
 @pytest.mark.parametrize("hash_", ["sha1", "md5"])
-def test_an_authority_whose_signature_clients_refuse_is_told(tmp_path: Path, hash_: str) -> None:
+def test_an_authority_whose_signature_clients_refuse_is_reported(tmp_path: Path, hash_: str) -> None:
     """The root's own, of long ago, counts for nobody: it is trusted because somebody says so."""
     root, below = tmp_path / "root", tmp_path / "below"
     own = ["-addext", "basicConstraints=critical,CA:TRUE", "-nodes", "-newkey", "rsa:2048", "-days", "99"]
@@ -265,7 +265,7 @@ def test_an_authority_whose_signature_clients_refuse_is_told(tmp_path: Path, has
         parse_authority(*read(below), read(root)[0])
 
 
-def test_a_key_under_a_passphrase_is_told() -> None:
+def test_a_key_under_a_passphrase_is_reported() -> None:
     root = authority()
     key = encrypted(root.key, "a passphrase")
     with pytest.raises(AuthorityUnusable, match="is encrypted"):

@@ -84,7 +84,7 @@ def test_losses_before_a_rollout_are_forgotten() -> None:
     assert story.observe(Health.READY, generation=2).health == Health.READY
 
 
-def test_a_component_that_vanished_begins_anew() -> None:
+def test_a_component_that_vanished_begins_again() -> None:
     damping = FlapDamping()
     lost, there = (
         ComponentHealth(WorkloadHealth(health, 0, 1), 1) for health in (Health.UNHEALTHY, Health.READY)
@@ -96,7 +96,7 @@ def test_a_component_that_vanished_begins_anew() -> None:
     assert damping.damped({KEY: there}, {}, 11.0)[KEY].verdict.health == Health.READY
 
 
-def test_jobs_that_helm_makes_anew_do_not_come_and_go() -> None:
+def test_jobs_that_helm_makes_again_do_not_come_and_go() -> None:
     story = Story()
     for run in range(LOSSES + 1):
         story.observe(Health.PROGRESSING, run)

@@ -55,7 +55,7 @@ def test_without_a_majority_it_does_not_serve(release: str) -> None:
     )
 
 
-def test_members_that_nobody_sees_count_too() -> None:
+def test_unseen_members_count_too() -> None:
     """Two pods are gone: the one that is left is ready, and yet no majority of three."""
     assert galera(3, members(1, of=1)).health == Health.UNHEALTHY
 

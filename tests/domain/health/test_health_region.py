@@ -58,7 +58,7 @@ def test_others_that_share_a_component_go_by_their_own_names() -> None:
     assert set(keys(*both)) == {("nova", "nova-api"), ("nova", "nova-api-warm-up")}
 
 
-def test_names_that_are_taken_as_well_are_told_apart_by_kind() -> None:
+def test_names_that_are_taken_as_well_are_distinguished_by_kind() -> None:
     crowd = (
         named("Deployment", "nova", "api"),
         named("Job", "nova", "api"),
@@ -80,7 +80,7 @@ def test_an_objects_name_that_is_anothers_component_is_not_taken_from_it() -> No
     }
 
 
-def test_objects_of_one_name_and_component_are_told_apart_by_kind() -> None:
+def test_objects_of_one_name_and_component_are_distinguished_by_kind() -> None:
     both = (named("Deployment", "nova", "api"), named("Job", "nova", "api"))
     assert set(keys(*both)) == {("nova", "Deployment/nova"), ("nova", "Job/nova")}
 
@@ -145,7 +145,7 @@ def test_of_a_long_output_the_end_is_shown_and_no_half_of_a_secret() -> None:
     assert shown["message"].endswith('x"')
 
 
-def test_what_was_said_stays_while_it_is_read_anew() -> None:
+def test_what_was_said_stays_while_it_is_read_again() -> None:
     silent = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"))
     reported = entry(judged(Health.UNHEALTHY, "pod x crashes", output="no such filter"))
     awaited = judged(Health.UNHEALTHY, "pod x crashes", silent=("x", "api"), awaited=True)
@@ -211,7 +211,7 @@ def test_judged_for_good_once_it_was_judged() -> None:
     assert sum_up(HEALTHY, deployed=False, before="False").status == "True"
 
 
-def test_progress_and_failure_are_told_apart_and_the_failure_comes_first() -> None:
+def test_progress_and_failure_are_distinguished_and_the_failure_comes_first() -> None:
     assert (sum_up(STARTS).status, sum_up(STARTS).reason) == ("False", Reason.WORKLOADS_PROGRESSING)
     reported = sum_up(BROKEN)
     assert (reported.status, reported.reason) == ("False", Reason.WORKLOADS_FAILING)
@@ -253,7 +253,7 @@ COMPUTES = {"template": {"spec": {"nodeSelector": {"openstack-compute-node": "en
 NO_NODE = "no node fits it (label openstack-compute-node=enabled, and no taint that it does not tolerate)"
 
 
-def test_a_daemonset_without_a_node_is_told_and_fails_nothing() -> None:
+def test_a_daemonset_without_a_node_is_reported_and_fails_nothing() -> None:
     components = judge_components(facts(workload("DaemonSet", COMPUTES, NOWHERE, name="nova-compute")))
     (verdict,) = (one.verdict for one in components.values())
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 0, 0)
@@ -295,7 +295,7 @@ def rendered(kind: str, name: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def test_what_a_deployed_release_has_and_nobody_sees_is_missed() -> None:
+def test_an_unseen_object_of_a_deployed_release_is_missing() -> None:
     objects = [
         rendered("Deployment", "nova-api", replicas=2),
         rendered("Deployment", "nova-scheduler", replicas=3),
@@ -353,7 +353,7 @@ def bundle(**status: Any) -> dict[str, Any]:
     }
 
 
-def test_a_bundle_tells_its_releases_and_the_secrets_of_their_values() -> None:
+def test_a_bundle_shows_its_releases_and_the_secrets_of_their_values() -> None:
     found = parse_bundle(bundle())
     assert found is not None
     assert found.releases == (Release("nova", deployed=True, revision=4),)
@@ -404,7 +404,7 @@ def test_the_mark_of_a_bundle_stays_while_its_releases_are_at_work() -> None:
     assert bundle_mark(working) == bundle_mark(marked())
 
 
-def test_bundles_that_go_or_are_somebody_elses_have_no_mark() -> None:
+def test_bundles_that_go_or_are_anothers_have_no_mark() -> None:
     assert bundle_mark(marked(deletionTimestamp=at(1))) == ""
     assert bundle_mark(marked(labels={MANAGED_BY: "somebody"})) == ""
     assert marks_digest([bundle_mark(marked()), ""]) == marks_digest([bundle_mark(marked())])

@@ -365,11 +365,11 @@ def test_a_container_that_died_without_a_word_is_named() -> None:
     ],
     ids=["DaemonSet", "Job"],
 )
-def test_a_workload_whose_pods_nobody_makes_is_named(obj: dict[str, Any], pods: list[dict[str, Any]]) -> None:
+def test_a_workload_without_pods_is_named(obj: dict[str, Any], pods: list[dict[str, Any]]) -> None:
     assert judge(obj, *pods).lacking == (obj["kind"], obj["metadata"]["name"])
 
 
-def test_a_pod_that_tells_why_it_does_not_serve_comes_before_those_that_do_not_exist() -> None:
+def test_a_pod_that_shows_why_it_does_not_serve_comes_before_those_that_do_not_exist() -> None:
     """An ordered StatefulSet makes a pod only when the one before it serves."""
     verdict = judge(
         statefulset(3, replicas=1, availableReplicas=0, readyReplicas=0),
@@ -418,14 +418,14 @@ def test_a_daemonset_misses_its_pods_on_lost_nodes(nodes: int) -> None:
     assert verdict.text == "pod nova-compute-1 the node cmp1 does not answer"
 
 
-def test_a_pod_on_a_node_that_no_longer_fits_is_only_told() -> None:
+def test_a_pod_on_a_node_that_no_longer_fits_is_only_reported() -> None:
     compute = daemonset(3, numberMisscheduled=1)
     verdict = judge(compute, pod("nova-compute-1", ("DaemonSet", "nova-compute")))
     assert (verdict.health, verdict.desired) == (Health.READY, 3)
     assert verdict.text == "1 pod runs on nodes that no longer match"
 
 
-def test_a_pod_stuck_in_its_removal_is_told_in_the_end() -> None:
+def test_a_pod_stuck_in_its_removal_is_reported_in_the_end() -> None:
     stuck = pod("p", ("StatefulSet", "mariadb-server"), meta={"deletionTimestamp": at(0)})
     obj = statefulset(1, readyReplicas=0, availableReplicas=0)
     assert judge(obj, stuck).health == Health.PROGRESSING
@@ -450,7 +450,7 @@ def test_an_unbound_claim_is_the_cause_before_the_schedulers_words() -> None:
     )
 
 
-def test_a_claim_that_is_deleted_under_a_serving_pod_is_told_before_its_data_are_gone() -> None:
+def test_a_claim_that_is_deleted_under_a_serving_pod_is_reported_before_its_data_are_gone() -> None:
     volumes = [{"name": "images", "persistentVolumeClaim": {"claimName": "images"}}]
     claims = {"images": VolumeClaim("images", "Bound", "fast", deleting=True)}
     serves = pod("p", NEW, spec={"volumes": volumes})
@@ -459,7 +459,7 @@ def test_a_claim_that_is_deleted_under_a_serving_pod_is_told_before_its_data_are
     assert verdict.text.startswith("claim images is being deleted: the data are lost when pod p ends")
 
 
-def test_a_claim_that_goes_with_its_pod_is_nobodys_loss() -> None:
+def test_a_claim_that_goes_with_its_pod_is_no_loss() -> None:
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-1"}}]
     claims = {"data-1": VolumeClaim("data-1", "Bound", "fast", deleting=True)}
     leaves = pod("p-1", NEW, spec={"volumes": volumes}, meta={"deletionTimestamp": at(0)})
@@ -483,7 +483,7 @@ def test_a_waiting_pod_names_only_what_is_not_met() -> None:
     assert verdict.text == "pod p is in init container init: the pod waits for Job/nova-ks-user"
 
 
-def test_the_cause_that_tells_most_is_shown_first() -> None:
+def test_the_cause_that_shows_most_is_shown_first() -> None:
     pods = [
         pod("a", NEW, **STARTING),
         pod("b", NEW, **crashing()),
@@ -516,7 +516,7 @@ def test_what_is_switched_off_does_not_count(obj: dict[str, Any]) -> None:
     assert facts.off
 
 
-def test_the_release_of_a_hook_is_told_by_a_label_of_its_pods() -> None:
+def test_the_release_of_a_hook_is_reported_by_a_label_of_its_pods() -> None:
     hook = job()
     hook["metadata"]["annotations"] = {"helm.sh/hook": "post-install,post-upgrade"}
     hook["metadata"]["labels"] = {}

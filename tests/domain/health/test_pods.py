@@ -172,7 +172,7 @@ CAUSES: dict[str, tuple[dict[str, Any], CauseKind, str]] = {
 
 
 @pytest.mark.parametrize("case", CAUSES)
-def test_the_cause_is_told_from_the_status(case: str) -> None:
+def test_the_cause_is_reported_from_the_status(case: str) -> None:
     status, kind, text = CAUSES[case]
     facts = parse_pod(pod("nova-api-5d9c7b-x", **copy.deepcopy(status)))
     assert facts is not None
@@ -191,7 +191,7 @@ def test_a_container_that_stays_up_after_a_crash_is_soon_no_crash_any_more() -> 
     assert later.since == NOW - 20
 
 
-def test_an_init_container_that_waits_after_a_crash_soon_tells_what_for() -> None:
+def test_an_init_container_that_waits_after_a_crash_soon_shows_what_for() -> None:
     status = in_init(container_status("init", running(20), restarts=1, last=ended(1)))
     facts = parse_pod(pod("x", spec={"initContainers": [ENTRYPOINT]}, **status))
     assert facts is not None
@@ -200,7 +200,7 @@ def test_an_init_container_that_waits_after_a_crash_soon_tells_what_for() -> Non
     assert "Job/nova-db-sync" in facts.cause.at(NOW + 590).waits_for
 
 
-def test_a_crash_tells_more_than_a_neighbour_that_starts() -> None:
+def test_a_crash_shows_more_than_a_neighbour_that_starts() -> None:
     status = unready(
         container_status("proxy", running(20)),
         container_status("api", running(20), restarts=3, last=ended(2)),
@@ -246,7 +246,7 @@ def test_the_last_words_of_a_container_are_kept_apart_to_be_redacted() -> None:
     assert "hunter2" not in facts.cause.text
 
 
-def test_an_init_container_tells_what_it_waits_for() -> None:
+def test_an_init_container_shows_what_it_waits_for() -> None:
     status = in_init(container_status("init"))
     facts = parse_pod(pod("x", spec={"initContainers": [ENTRYPOINT]}, **status))
     assert facts is not None
@@ -264,7 +264,7 @@ def test_jobs_to_wait_for_are_read_from_json_with_a_namespace_that_is_not_its_ow
     assert facts.cause.waits_for == ("Job/ceph/keys", "Job/with labels job=ks", "Job/sync")
 
 
-def test_a_sidecar_that_crashes_after_the_start_is_told_like_any_container() -> None:
+def test_a_sidecar_that_crashes_after_the_start_is_reported_like_any_container() -> None:
     status = unready(container_status("api", ready=True))
     status["conditions"].append(condition("Initialized", "True"))
     agent = container_status("agent", waiting("CrashLoopBackOff"), restarts=5, last=ended(1, "no vault"))

@@ -75,7 +75,7 @@ def test_a_compute_service_that_is_down_is_named() -> None:
     assert verdict.text == "1 of 2 compute services down: cmp2"
 
 
-def test_one_that_somebody_disabled_does_not_count() -> None:
+def test_one_that_others_disabled_does_not_count() -> None:
     verdict = judge_compute_services([compute("cmp1"), compute("cmp2", enabled=False, up=False)], CONTROL, 2)
     assert (verdict.health, verdict.ready, verdict.desired) == (Health.READY, 1, 1)
 
@@ -131,7 +131,7 @@ def test_an_endpoint_that_nothing_shows_to_be_removed_counts(url: str, releases:
     assert judge_endpoints([lost], releases).health == Health.UNHEALTHY
 
 
-def test_what_is_removed_is_told_by_the_records_of_all_releases() -> None:
+def test_what_is_removed_is_reported_by_the_records_of_all_releases() -> None:
     known = facts()
     manifest = Manifest((), frozenset(), frozenset({"keystone-api.openstack"}))
     read = replace(known, manifests=dict.fromkeys(known.releases, manifest))
@@ -223,7 +223,7 @@ def test_all_pods_of_a_volume_backend_may_be_one_service() -> None:
     assert judge_volume_services([one], 4) == WorkloadHealth(Health.READY, 1, 1)
 
 
-def test_that_all_are_disabled_is_told() -> None:
+def test_that_all_are_disabled_is_reported() -> None:
     verdict = judge_compute_services([compute("cmp1", enabled=False)], CONTROL, 1)
     assert verdict == WorkloadHealth(
         Health.READY, 0, 0, "all 1 compute services are disabled, so they get no new resources"
@@ -255,7 +255,7 @@ def test_what_was_never_deployed_is_not_probed() -> None:
     assert probed(facts()).asked == {"endpoints": 1}
 
 
-def test_what_was_deployed_once_is_probed_while_it_is_upgraded_fails_or_waits_for_somebody() -> None:
+def test_a_deployed_service_is_probed_while_it_is_upgraded_fails_or_waits() -> None:
     known = facts(made(daemonset(4), "nova", "compute"), made(statefulset(3), "mariadb", "server"))
     under_way = replace(
         known,
@@ -304,7 +304,7 @@ def test_a_majority_of_all_members_serves(
     assert ("2 needed" in verdict.text) == (ready < 3)
 
 
-def test_members_that_nobody_sees_have_lost_their_vote() -> None:
+def test_unseen_members_have_lost_their_vote() -> None:
     alone = (pod("mariadb-server-0", ("StatefulSet", "mariadb-server")),)
     servers = made(statefulset(3), "mariadb", "server")
     assert probed(facts(servers, pods=alone)).quorums["database"].health == Health.UNHEALTHY

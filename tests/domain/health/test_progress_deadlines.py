@@ -45,7 +45,7 @@ def test_what_was_on_its_way_for_long_has_its_minute_for_a_new_spec() -> None:
     assert observe(UNSEEN, 1900.0 + UNSEEN_AFTER) == Health.UNKNOWN
 
 
-def test_each_generation_is_waited_for_anew() -> None:
+def test_each_generation_is_waited_for_again() -> None:
     observe = Observations()
     observe(UNSEEN, 1000.0)
     assert observe(UNSEEN, 1050.0, generation=2) == Health.PROGRESSING
@@ -60,7 +60,7 @@ def test_what_has_ended_is_not_remembered() -> None:
     assert observe(UNSEEN, 1000.0 + UNSEEN_AFTER) == Health.PROGRESSING
 
 
-def test_pods_that_nobody_makes_are_waited_for_as_long_as_a_rollout_may_take() -> None:
+def test_missing_pods_are_waited_for_as_long_as_a_rollout_may_take() -> None:
     observe = Observations()
     assert observe(LACKING, 1000.0) == Health.PROGRESSING
     assert observe(LACKING, 999.0 + PROGRESS_DEADLINE) == Health.PROGRESSING
@@ -74,7 +74,7 @@ def test_a_new_process_goes_on_with_what_the_status_says() -> None:
     assert Observations("Progressing")(LACKING, 5.0) == Health.PROGRESSING
 
 
-def test_a_restart_does_not_begin_the_wait_for_pods_anew() -> None:
+def test_a_restart_does_not_begin_the_wait_for_pods_again() -> None:
     observe = Observations(
         "Progressing", since=timestamp(EPOCH - 500), message='3 pods do not exist: "quota"'
     )
@@ -96,6 +96,6 @@ def test_a_wait_that_begins_later_has_the_whole_time() -> None:
     assert observe(LACKING, 99.0 + PROGRESS_DEADLINE) == Health.PROGRESSING
 
 
-def test_a_failure_is_told_whatever_is_waited_for() -> None:
+def test_a_failure_is_reported_whatever_is_waited_for() -> None:
     failed = WorkloadHealth(Health.UNHEALTHY, 0, 1, "Job x failed", lacking=("Job", "x"))
     assert Observations()(failed, 5.0) == Health.UNHEALTHY

@@ -50,7 +50,7 @@ def test_every_set_of_members_that_may_be_lost_together(size: int, down: set[int
             assert breaks_quorum(judged, names) == (takes_a_ready_one and left < needed)
 
 
-def test_a_member_that_nobody_sees_has_a_vote_and_does_not_give_it() -> None:
+def test_an_unseen_member_has_a_vote_and_does_not_give_it() -> None:
     seen = QuorumGroup("rabbitmq", 3, (Member("a", "n1", True), Member("b", "n2", True)))
     assert has_quorum(seen)
     assert groups_broken_by("n1", [seen]) == groups_broken_by("n2", [seen]) == ("rabbitmq",)
@@ -60,7 +60,7 @@ def test_more_members_than_expected_all_vote() -> None:
     assert not has_quorum(group(5, {0, 1, 2}, expected=3))
 
 
-def test_a_group_of_nobody_is_lost_by_no_node() -> None:
+def test_no_node_takes_an_empty_group_along() -> None:
     empty = QuorumGroup("ovn-ovsdb-nb", 0, ())
     assert has_quorum(empty)
     assert groups_broken_by("n1", [empty]) == ()

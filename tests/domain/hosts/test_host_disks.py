@@ -95,7 +95,7 @@ def test_certain_hosts_of_one_pool_share_their_disks() -> None:
         (replace(SURE, sure=False, was=LOCAL), f"for {LOCAL} before"),
     ],
 )
-def test_a_host_in_doubt_is_told_why(host: HostDisks | None, why: str) -> None:
+def test_a_host_in_doubt_is_reported_why(host: HostDisks | None, why: str) -> None:
     records = {**KNOWN, **({"cmp1": host} if host else {})}
     if host is None:
         del records["cmp1"]

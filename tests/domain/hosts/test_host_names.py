@@ -95,7 +95,7 @@ def test_a_node_for_networks_is_found_by_where_its_tunnels_end() -> None:
     assert found.host("net1") == "net1.example.org"
 
 
-def test_a_host_of_no_node_and_a_node_of_no_host_are_told() -> None:
+def test_a_host_of_no_node_and_a_node_of_no_host_are_reported() -> None:
     found = match_hosts([node("cmp1", "10.0.0.1")], {}, view(at={"other.example.org": "10.9.0.1"}))
     assert (found.host("cmp1"), found.strangers) == ("cmp1", ("other.example.org",))
 
@@ -161,7 +161,7 @@ def test_what_a_person_says_ends_the_doubt() -> None:
     assert "annotations" in found.doubts["cmp1"]
 
 
-def test_two_people_who_say_the_same_of_two_nodes_are_believed_by_nobody() -> None:
+def test_two_equal_confirmations_of_two_nodes_are_both_void() -> None:
     nodes = [node("a", stated="cmp1"), node("b", stated="cmp1"), node("cmp1")]
     found = match_hosts(nodes, {}, view("cmp1"))
     assert found.doubts.keys() >= {"a", "b"} and "cmp1" not in found.hosts.values()
@@ -262,7 +262,7 @@ def test_a_host_is_never_of_two_nodes_unless_both_are_called_so(
 
 @pytest.mark.slow
 @given(NODES, REMEMBERED, VIEWS)
-def test_who_is_in_doubt_has_no_host_and_neither_has_anybody_else_that_one(
+def test_a_node_in_doubt_has_no_host_and_no_other_node_has_that_host(
     nodes: list[NodeNames], remembered: dict[str, str], known: CloudView
 ) -> None:
     found = match_hosts(nodes, remembered, known)

@@ -87,7 +87,7 @@ def test_an_entry_says_since_when() -> None:
     assert entries["a"] == {"roles": ["openstack-compute-node"], "state": "Ready", "since": at(5000)}
 
 
-def test_true_when_all_are_ready_and_a_cordon_is_told() -> None:
+def test_true_when_all_are_ready_and_a_cordon_is_reported() -> None:
     reported = nodes_condition(parsed(node("a"), node("b", spec=CORDONED)), 7)
     assert (reported.status, reported.reason) == ("True", Reason.NODES_READY)
     assert reported.message == "2 nodes are ready, 1 of them cordoned: b"
@@ -139,5 +139,5 @@ def test_an_absence_noted_by_a_clock_that_was_ahead_counts_from_now_on() -> None
     assert not [text for name, text in notes.items() if name != ABSENCE_ANNOTATION]
 
 
-def test_an_absence_of_before_is_not_noted_again() -> None:
+def test_an_earlier_absence_is_not_noted_again() -> None:
     assert ABSENCE_ANNOTATION not in due_notes(absent(NOW - 60), NOW, planned=False)

@@ -219,7 +219,7 @@ def test_what_the_machine_api_does_not_know_is_an_error_on_the_way_back(
     assert str(restored.errors[0]).startswith(message)
 
 
-def test_a_template_that_somebody_else_wrote_comes_back_too() -> None:
+def test_a_template_that_others_wrote_comes_back_too() -> None:
     source = machine_set()
     converted = convert_machine_set(source, CLUSTER)
     assert converted.machine_set and converted.template

@@ -19,7 +19,7 @@ CASES = cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.of)
-def test_a_conversion_is_as_it_was_when_somebody_read_it(case: Case) -> None:
+def test_a_conversion_is_as_it_was_reviewed(case: Case) -> None:
     assert told(case) == {
         key: value for key, value in case.golden.items() if key in ("machineSet", "template", "warnings")
     }
@@ -169,12 +169,12 @@ def test_what_cannot_be_carried_is_an_error_with_its_path(edits: dict[str, Any],
     assert any(str(error).startswith(message) for error in converted.errors), converted.errors
 
 
-def test_every_error_is_told_at_once() -> None:
+def test_every_error_is_reported_at_once() -> None:
     edits = {"provider.flavor": None, "provider.image": None, "machine.spec.taints": [{}]}
     assert len(convert_machine_set(machine_set(**edits), CLUSTER).errors) == 3
 
 
-def test_errors_without_an_end_are_not_all_told() -> None:
+def test_errors_without_an_end_are_not_all_reported() -> None:
     ports = [{"networkID": NETWORK, f"x{index}": 1} for index in range(1000)]
     assert len(convert_machine_set(machine_set(**{"provider.ports": ports}), CLUSTER).errors) == 200
 

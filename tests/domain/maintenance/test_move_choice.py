@@ -172,7 +172,7 @@ def test_slots_go_round_from_the_oldest_on() -> None:
     assert share_slots([claim("a", 1, 9, region=1), claim("b", 2, 9)]) == {"a": 1, "b": 0}
 
 
-def test_nobody_waits_until_another_has_ended() -> None:
+def test_no_release_waits_for_the_end_of_another() -> None:
     first, second = claim("a", 1, 9, moving=3, host=8, region=4), claim("b", 2, 9, host=8, region=4)
     assert share_slots([first, second]) == {"a": 0, "b": 1}
 
@@ -200,7 +200,7 @@ def waits(*claims: BudgetRequest) -> dict[str, str]:
     return waits_for_slots(claims, share_slots(claims))
 
 
-def test_who_gets_no_slot_of_the_region_is_told_who_has_them() -> None:
+def test_a_maintenance_without_a_slot_names_those_that_have_one() -> None:
     first, second = claim("a", 1, 9, moving=2, region=2), claim("b", 2, 9, region=2)
     assert waits(first, second) == {
         "b": "waits for a slot: 2 servers of the region may move at once; the slots belong to a (2)"
@@ -208,7 +208,7 @@ def test_who_gets_no_slot_of_the_region_is_told_who_has_them() -> None:
     assert waits(first, claim("b", 2, 9, moving=1, region=2)) == {}, "it goes on with what it has"
 
 
-def test_who_gets_no_slot_for_its_own_budget_waits_for_nobody() -> None:
+def test_a_maintenance_without_a_slot_of_its_own_budget_waits_for_no_other() -> None:
     assert waits(claim("a", 1, 9, moving=2, host=2), claim("b", 2, 9)) == {}
     assert waits(claim("a", 1, 0), claim("b", 2, 0)) == {} == waits()
 

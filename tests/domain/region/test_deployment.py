@@ -64,7 +64,7 @@ def test_a_quoted_version_is_asked_for_when_yaml_made_a_number_of_it() -> None:
     }
 
 
-def test_a_yaml_no_as_a_version_is_told_as_the_boolean_that_it_is() -> None:
+def test_a_yaml_no_as_a_version_is_reported_as_the_boolean_that_it_is() -> None:
     reported = _problems(osdpl(openstackVersion=False))["spec.openstackVersion"]
     assert reported.startswith("expected a string, got the boolean false; put it in quotes")
 
@@ -88,7 +88,7 @@ def test_the_nearest_choice_is_suggested() -> None:
     assert reported == 'must be one of ml2/ovs, ml2/ovn, got "ml2-ovn"; did you mean "ml2/ovn"?'
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     reported = _problems(osdpl(preset="x", size=3, mode=None, featrues={}, nodes=[]))
     assert sorted(reported) == ["spec.featrues", "spec.nodes", "spec.preset", "spec.size"]
 
@@ -97,7 +97,7 @@ def test_a_hundred_problems_are_enough() -> None:
     assert len(_problems(osdpl(**{f"x{number}": 1 for number in range(1000)}))) == 100
 
 
-def test_list_items_are_told_by_their_place() -> None:
+def test_list_items_are_reported_by_their_place() -> None:
     networks = [{"name": "a", "bridge": "br-a"}, {"name": "b"}]
     assert list(_problems(features(networking={"externalNetworks": networks}))) == [
         "spec.features.networking.externalNetworks[1].bridge"
@@ -135,7 +135,7 @@ def test_a_null_is_as_good_as_nothing() -> None:
     assert (spec.mode, spec.storage_class) == ("Apply", "")
 
 
-def test_a_null_for_what_is_required_is_told_as_missing() -> None:
+def test_a_null_for_what_is_required_is_reported_as_missing() -> None:
     assert _problems(osdpl(size=None))["spec.size"].startswith("required, and not set")
 
 

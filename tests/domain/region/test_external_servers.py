@@ -76,7 +76,7 @@ def test_an_override_that_moves_one_of_novas_databases_is_refused(moved: dict[st
     assert parted_databases("nova", merged({"endpoints": {"oslo_db": moved, "oslo_db_cell0": moved}})) == []
 
 
-def test_a_database_that_this_build_of_the_chart_does_not_have_parts_nothing_and_is_told() -> None:
+def test_a_database_that_this_build_of_the_chart_does_not_have_parts_nothing_and_is_reported() -> None:
     known = {"endpoints": {"oslo_db": endpoint("mariadb"), "oslo_db_cell0": endpoint("mariadb")}}
     other = {"endpoints": {"oslo_db_api": {"hosts": {"default": "db"}}}}
     layer = Layer("services", other, "region.yaml", ("spec",))

@@ -23,7 +23,7 @@ def test_what_keystone_takes_is_taken(rule: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("rule", "path", "message"), REFUSED)
-def test_what_keystone_refuses_is_told(rule: dict[str, Any], path: str, message: str) -> None:
+def test_what_keystone_refuses_is_reported(rule: dict[str, Any], path: str, message: str) -> None:
     assert found(rule) == {f"{PATH}.{path}": message}
 
 
@@ -40,7 +40,7 @@ def test_what_keystone_refuses_is_told(rule: dict[str, Any], path: str, message:
         ("{0", [ANY], "is not a valid text with claims: expected '}' before end of string"),
     ],
 )
-def test_what_stands_for_no_claim_is_told(name: str, remote: list[Any], message: str) -> None:
+def test_what_stands_for_no_claim_is_reported(name: str, remote: list[Any], message: str) -> None:
     rule = {"local": [{"user": {"name": name}}], "remote": remote}
     assert found(rule) == {f"{PATH}.local[0].user.name": message}
 

@@ -172,7 +172,7 @@ def test_labels_that_the_release_lists_already_are_not_thrown_away() -> None:
 
 
 @pytest.mark.parametrize("labels", [{"a::b": {"conf": {"x": 1}}}, [{"label": {"key": "a", "values": ["b"]}}]])
-def test_labels_given_twice_are_told_with_their_place_in_the_file(labels: Any) -> None:
+def test_labels_given_twice_are_reported_with_their_place_in_the_file(labels: Any) -> None:
     root = ("spec", "services", "compute", "nova", "values")
     written = {"conf": {"overrides": {"nova_compute": {"labels": labels}}}}
     lines = {root: 10, (*root, "conf", "overrides", "nova_compute", "labels"): 13}
@@ -287,5 +287,5 @@ def test_values_of_one_label_are_of_different_nodes() -> None:
     assert list(nodes_left_out(libvirt, of_labels("rack::green", "rack::blue"))) == []
 
 
-def test_with_the_shipped_charts_the_later_label_wins_and_nobody_is_warned() -> None:
+def test_with_the_shipped_charts_the_later_label_wins_without_a_warning() -> None:
     assert list(nodes_left_out(ChartRef("libvirt", path="libvirt"), of_labels("a::b", "c::d"))) == []

@@ -34,13 +34,13 @@ def ready(health: Reason, *, silent: str = "") -> Condition:
     return ready_condition(facts, RegionProgress(done=1, total=10, current=True))
 
 
-def test_what_fails_is_told_before_the_job_that_waits_for_it() -> None:
+def test_what_fails_is_reported_before_the_job_that_waits_for_it() -> None:
     reported = ready(Reason.WORKLOADS_FAILING)
     assert reported.reason == Reason.WORKLOADS_FAILING
     assert reported.message == f"{CRASHES}; meanwhile: {WAITS}"
 
 
-def test_while_nothing_fails_the_job_is_told() -> None:
+def test_while_nothing_fails_the_job_is_reported() -> None:
     reported = ready(Reason.WORKLOADS_PROGRESSING)
     assert (reported.reason, reported.message) == (Reason.RELEASES_PENDING, WAITS)
 

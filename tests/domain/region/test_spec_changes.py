@@ -15,7 +15,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, SettingC
     return {change.path: change for change in found}
 
 
-def test_fields_that_change_no_release_are_told_with_what_they_do() -> None:
+def test_fields_that_change_no_release_are_reported_with_what_they_do() -> None:
     features = {
         "nodes": {"evacuation": "Auto"},
         "credentialRotation": {"every": "30d"},
@@ -39,11 +39,11 @@ def test_a_default_that_is_written_out_changes_nothing() -> None:
     assert changes({}, {"features": {"nodes": {"evacuation": "Never"}}}) == {}
 
 
-def test_what_is_taken_out_again_is_told() -> None:
+def test_what_is_taken_out_again_is_reported() -> None:
     found = changes({"features": {"nodes": {"evacuation": "Auto"}}}, {})
     assert [(one.before, one.after) for one in found.values()] == [("Auto", "Never")]
 
 
-def test_main_fields_are_told_and_values_are_left_to_the_releases() -> None:
+def test_main_fields_are_reported_and_values_are_left_to_the_releases() -> None:
     values = {"services": {"compute": {"nova": {"values": {"conf": {"nova": {"DEFAULT": {"debug": True}}}}}}}}
     assert set(changes({}, {"publicDomainName": "cloud.example.org", **values})) == {"publicDomainName"}

@@ -76,7 +76,7 @@ def test_what_is_written_fits_the_definition() -> None:
     assert SCHEMA.problems(SCHEMA.defaulted(obj)) == []
 
 
-def test_its_labels_tell_whose_it_is_and_no_owner_reference() -> None:
+def test_its_labels_name_the_owner_and_no_owner_reference_does() -> None:
     assert _written()["metadata"] == {
         "name": "identity",
         "namespace": "openstack",
@@ -196,7 +196,7 @@ def test_dependencies_in_a_circle_are_refused_by_its_names(
     }
 
 
-def test_a_release_that_depends_on_itself_is_told_once() -> None:
+def test_a_release_that_depends_on_itself_is_reported_once() -> None:
     assert _problems(_waiting(a=["a"], b=["a"])) == {
         "spec.releases[0].dependsOn": "a release cannot depend on itself"
     }
@@ -207,7 +207,7 @@ def test_dependencies_that_meet_again_are_no_circle() -> None:
     assert [release.name for release in parse_bundle(obj).spec.releases] == ["d", "b", "c", "a"]
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     obj = bundle(timeout="x", drift="y")
     obj["spec"]["mode"] = "z"
     assert sorted(_problems(obj)) == ["spec.mode", "spec.releases[0].drift", "spec.releases[0].timeout"]

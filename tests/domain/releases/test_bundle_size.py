@@ -34,7 +34,7 @@ def test_a_bundle_of_ordinary_size_is_no_problem() -> None:
     assert size_problem("networking", spec(conf="x" * 500_000)) is None
 
 
-def test_a_bundle_that_etcd_does_not_take_is_told_with_what_is_large_in_it() -> None:
+def test_a_bundle_that_etcd_does_not_take_is_reported_with_what_is_large_in_it() -> None:
     problem = size_problem("networking", spec(conf={"a": "x" * 1_200_000}, notes="x" * 400_000, small=1))
     assert problem is not None
     assert problem.path == "spec.services.networking"

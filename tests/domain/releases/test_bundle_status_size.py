@@ -38,6 +38,6 @@ def test_the_texts_of_many_releases_share_the_room(number: int) -> None:
             assert text.startswith("the server says") and text.endswith("at the end")
 
 
-def test_the_texts_of_few_releases_are_told_at_length() -> None:
+def test_the_texts_of_few_releases_are_reported_at_length() -> None:
     [entry] = release_entries(views(1))
     assert len(entry["message"]) > 900

@@ -50,7 +50,7 @@ def edited(obj: str = "web", *paths: str, by: tuple[str, ...] = ()) -> Drifted:
         ({"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}, ["/metadata/labels/a"]),
     ],
 )  # fmt: skip
-def test_differences_are_told_by_paths(
+def test_differences_are_reported_by_paths(
     live: dict[str, Any], wanted: dict[str, Any], paths: list[str]
 ) -> None:
     assert changed(live, wanted) == paths
@@ -83,7 +83,7 @@ def test_a_rule_covers_its_paths_and_what_is_below(rule: DriftIgnore, covered: b
         ("CustomResourceDefinition", ("spec", "conversion", "webhook", "clientConfig", "caBundle")),
     ],
 )
-def test_injected_certificates_are_nobodys_mistake(kind: str, keys: tuple[str | int, ...]) -> None:
+def test_injected_certificates_are_no_mistake(kind: str, keys: tuple[str | int, ...]) -> None:
     assert is_ignored(ObjectId("v1", kind, "", "x"), keys, [])
     assert not is_ignored(ObjectId("v1", "Deployment", "", "x"), keys, [])
 
@@ -157,7 +157,7 @@ def test_who_changed_a_field_is_read_from_the_object(
         ("kube-controller-manager", "", False),
     ],
 )
-def test_autoscalers_are_told_from_people(manager: str, subresource: str, autoscaled: bool) -> None:
+def test_autoscalers_are_distinguished_from_people(manager: str, subresource: str, autoscaled: bool) -> None:
     live = {
         "metadata": {"managedFields": [managed(manager, {"f:spec": {"f:replicas": {}}}, subresource)]},
         "spec": {"replicas": 3},
@@ -174,7 +174,7 @@ def test_ignored_fields_are_sent_as_they_are() -> None:
     assert wanted["spec"]["replicas"] == 1
 
 
-def test_an_ignored_field_that_somebody_took_away_is_not_sent() -> None:
+def test_an_ignored_field_that_others_took_away_is_not_sent() -> None:
     assert with_live({"data": {"a": "1", "b": "2"}}, {"data": {"b": "2"}}, [("data", "a")]) == {
         "data": {"b": "2"}
     }
@@ -192,7 +192,7 @@ def test_an_ignored_field_that_the_manifest_does_not_set_is_none_of_ours() -> No
         ({"spec": "text"}, {"spec": {"a": 1}}, ("spec", "a")),
     ],
 )
-def test_where_an_ignored_field_cannot_be_told_apart_nothing_is_sent(
+def test_where_an_ignored_field_cannot_be_distinguished_nothing_is_sent(
     wanted: dict[str, Any], live: dict[str, Any], place: tuple[str | int, ...]
 ) -> None:
     assert with_live(wanted, live, [place]) is None

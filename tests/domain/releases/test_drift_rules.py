@@ -45,7 +45,7 @@ def test_rules_keep_their_form_on_the_way_through_a_bundle() -> None:
     assert ignore_objects(ignore_rules(items)) == items
 
 
-def test_a_rule_for_a_release_that_is_not_there_is_told() -> None:
+def test_a_rule_for_a_release_that_is_not_there_is_reported() -> None:
     known = {"nova", "glance"}
     assert list(unknown_releases(drift_rules(RULES), known)) == []
     [problem] = unknown_releases(drift_rules([{"release": "nvoa"}]), known)

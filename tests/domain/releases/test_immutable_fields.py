@@ -46,7 +46,7 @@ def test_what_a_rollout_changes_is_not_fixed():
         (stateful(selector={"matchLabels": {"a": "b"}}), "selector (none) → {'matchLabels': {'a': 'b'}}"),
     ],
 )
-def test_a_field_of_a_statefulset_that_is_fixed_is_told(after: dict[str, Any], said: str):
+def test_a_field_of_a_statefulset_that_is_fixed_is_reported(after: dict[str, Any], said: str):
     assert fixed_changes(stateful(), after) == (said,)
 
 

@@ -83,7 +83,7 @@ def hook(events: str, policy: str = "", kind: str = CLAIM) -> dict[str, Any]:
         (hook("Pre-Upgrade", "Before-Hook-Creation"), True),
     ],
 )
-def test_a_claim_that_is_a_hook_is_made_anew_by_default(one: dict[str, Any], lost: bool) -> None:
+def test_a_claim_that_is_a_hook_is_made_again_by_default(one: dict[str, Any], lost: bool) -> None:
     assert list(hook_claims([one], "upgrade")) == ([one] if lost else [])
 
 

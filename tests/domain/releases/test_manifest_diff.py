@@ -104,7 +104,7 @@ def test_a_changed_job_is_replaced_and_upgrade_hooks_run():
     assert diff_manifests([old], [new], hooks).jobs == ("bootstrap", "db-sync")
 
 
-def test_what_kubernetes_refuses_to_change_is_told_with_the_way_out():
+def test_what_kubernetes_refuses_to_change_is_reported_with_the_way_out():
     old, new = workload("StatefulSet", "a:1"), workload("StatefulSet", "a:1")
     new["spec"]["serviceName"] = "other"
     (text,) = diff_manifests([old], [new]).refused

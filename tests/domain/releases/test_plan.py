@@ -162,7 +162,7 @@ def gathered(one: dict[str, Any], desired: DesiredRelease) -> RegionPlan:
     return gather_plan(parts)
 
 
-def test_values_that_change_are_told_with_who_sets_them() -> None:
+def test_values_that_change_are_reported_with_who_sets_them() -> None:
     [entry] = gathered(bundle(EFFECTS), desired_release({"debug": True}, {})).entries
     assert entry["changes"] == [
         {
@@ -176,7 +176,7 @@ def test_values_that_change_are_told_with_who_sets_them() -> None:
     assert entry["service"] == "identity"
 
 
-def test_a_secret_is_told_by_its_reference() -> None:
+def test_a_secret_is_reported_by_its_reference() -> None:
     secret = {"$secretRef": {"name": "mine", "key": "word"}}
     [entry] = gathered(bundle(EFFECTS), desired_release({"password": secret}, {})).entries
     assert entry["changes"][0]["after"] == "secret mine/word"

@@ -28,7 +28,7 @@ def test_warned_from_seventy_per_cent_and_refused_above_the_limit(
     assert (bool(nearly_too_large(octets)), bool(too_large(octets))) == (warned, refused)
 
 
-def test_the_refusal_tells_the_size_and_what_to_do() -> None:
+def test_the_refusal_shows_the_size_and_what_to_do() -> None:
     text = too_large(2 * LIMIT)
     assert "2048 KiB" in text
     assert "1024 KiB" in text

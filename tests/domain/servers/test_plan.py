@@ -207,5 +207,5 @@ def test_a_status_is_read_as_it_was_written(
         (500, "quota", False),
     ],
 )
-def test_a_quota_is_told_from_other_refusals(code: int, text: str, expected: bool) -> None:
+def test_a_quota_is_distinguished_from_other_refusals(code: int, text: str, expected: bool) -> None:
     assert is_quota(code, text) is expected

@@ -11,12 +11,12 @@ from controller.domain.shared.cel import CelError, expression
 from controller.domain.validation.definitions.cel_rules import holds
 
 
-def test_what_is_no_expression_is_told_with_its_text() -> None:
+def test_what_is_no_expression_is_reported_with_its_text() -> None:
     with pytest.raises(CelError, match=r"'self\.a &&' is no expression"):
         expression("self.a &&")
 
 
-def test_what_has_no_value_is_told_and_breaks_a_rule() -> None:
+def test_what_has_no_value_is_reported_and_breaks_a_rule() -> None:
     with pytest.raises(CelError, match="has no value"):
         expression("self.a == 1").value({"self": {}}, {})
     assert not holds("self.a == 1", {})

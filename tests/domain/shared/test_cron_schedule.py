@@ -31,7 +31,7 @@ def test_what_kubernetes_takes_is_right(text: str):
         ("1 * * *", "has 4 fields instead of five"),
     ],
 )
-def test_what_kubernetes_refuses_is_told(text: str, said: str):
+def test_what_kubernetes_refuses_is_reported(text: str, said: str):
     assert schedule_problem(text) == said
 
 
@@ -39,7 +39,7 @@ def test_what_kubernetes_refuses_is_told(text: str, said: str):
     "text",
     ["0 0 31 2 *", "0 0 30 feb ?", "0 0 31 4,6,9,nov *", "0 0 30/1 2 *", "0 0 31 2/12 *", "0 0 31 4-6/2 *"],
 )
-def test_a_day_that_never_comes_is_told(text: str):
+def test_a_day_that_never_comes_is_reported(text: str):
     assert schedule_problem(text) == "never occurs, because its months do not have that day"
 
 

@@ -22,6 +22,6 @@ def test_what_keeps_a_rule_has_no_problem(case: RuleCase) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.message)
-def test_what_breaks_a_rule_is_told_in_its_words(case: RuleCase) -> None:
+def test_what_breaks_a_rule_is_reported_in_its_words(case: RuleCase) -> None:
     for obj in case.bad:
         assert any(message.startswith(case.message) for message in _messages(obj)), obj["spec"]

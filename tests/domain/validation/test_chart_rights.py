@@ -38,7 +38,7 @@ def test_what_ends_in_the_namespace_has_a_place_for_it_and_what_only_holds_it_ha
     assert named.as_data()["clusterRoles"] == ["here-and-there", "is-{namespace}"]
 
 
-def test_a_role_that_is_somebody_elses_may_be_bound_by_its_name_and_in_the_namespace_only() -> None:
+def test_a_role_that_is_anothers_may_be_bound_by_its_name_and_in_the_namespace_only() -> None:
     bound = Rights.of([_binding("theirs", "their-role", "RoleBinding")], "here")
     assert bound == Rights(rules=frozenset({(GROUP, "clusterroles", "their-role", "bind")}))
 
@@ -55,7 +55,7 @@ def test_who_holds_a_right_for_any_object_or_in_the_whole_cluster_lacks_it_for_n
     assert Rights(cluster_rules=any_).beyond(Rights(rules=any_))
 
 
-def test_the_sets_chosen_are_those_that_give_something_and_the_rest_is_told() -> None:
+def test_the_sets_chosen_are_those_that_give_something_and_the_rest_is_reported() -> None:
     other = Rights.of([_role("Role", "other", "delete")], "here")
     sets = {"core": PODS, "unused": Rights.of([_role("Role", "x", "patch")], "here"), "nodes": NODES}
     assert choose_sets(PODS | NODES | other, sets) == (("core", "nodes"), other)

@@ -43,7 +43,7 @@ CONF = {"name": "conf", "configMap": {"name": "web-conf"}}
 MOUNTED = {"volumeMounts": [{"name": "conf", "mountPath": "/etc/web.conf", "subPath": "web.conf"}]}
 
 
-def test_a_pod_lacks_its_configuration_until_the_release_or_somebody_else_makes_it() -> None:
+def test_a_pod_lacks_its_configuration_until_it_is_made() -> None:
     assert _missing(_deployment(CONF)) == [(CONFIGMAP, "web-conf", "")]
     assert _missing(_deployment(CONF), _named("ConfigMap", "web-conf", data={})) == []
 
@@ -132,7 +132,7 @@ def test_routes_and_listeners_refer_to_services_and_certificates() -> None:
     ]
 
 
-def test_jobs_of_cron_jobs_are_looked_at_and_each_reference_is_told_once() -> None:
+def test_jobs_of_cron_jobs_are_looked_at_and_each_reference_is_reported_once() -> None:
     pod = {"spec": {"template": {"spec": _pod(CONF, {**CONF, "name": "again"})}}}
     [found] = dangling([_named("CronJob", spec={"jobTemplate": pod})], made_by([]))
     assert found == Reference("CronJob/web", CONFIGMAP, "web-conf")

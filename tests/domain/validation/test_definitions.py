@@ -53,7 +53,7 @@ def test_every_description_is_sentences_without_stray_white_space() -> None:
     assert wrong == []
 
 
-def test_every_field_of_spec_tells_its_default_and_what_it_restarts() -> None:
+def test_every_field_of_spec_shows_its_default_and_what_it_restarts() -> None:
     wrong = [
         f"{kind} {path}"
         for kind, path, node in ALL
@@ -64,7 +64,7 @@ def test_every_field_of_spec_tells_its_default_and_what_it_restarts() -> None:
     assert wrong == []
 
 
-def test_a_default_is_the_one_that_the_description_tells() -> None:
+def test_a_default_is_the_one_that_the_description_shows() -> None:
     wrong = []
     for kind, path, node in ALL:
         default = node.get("default")

@@ -45,7 +45,7 @@ BACKUPS = {"enabled": True}
         ({"tls": {"public": {"issuer": "acme"}}}, "tls.public.issuer", "tls.public.enabled"),
     ],
 )
-def test_what_needs_something_else_is_told_with_it(given: dict[str, Any], path: str, needs: str) -> None:
+def test_what_needs_something_else_is_reported_with_it(given: dict[str, Any], path: str, needs: str) -> None:
     [(found, message)] = told(features(**given)).items()
     assert found == f"spec.features.{path}"
     assert needs in message
@@ -61,23 +61,23 @@ def test_what_needs_something_else_is_told_with_it(given: dict[str, Any], path: 
         {"networking": {"floatingNetwork": {"enabled": False}}},
     ],
 )
-def test_what_has_its_effect_and_what_the_api_server_fills_in_are_not_told(given: dict[str, Any]) -> None:
+def test_what_has_its_effect_and_what_the_api_server_fills_in_are_not_reported(given: dict[str, Any]) -> None:
     assert told(features(**given)) == {}
 
 
-def test_parts_of_a_service_that_the_region_lacks_are_told_once() -> None:
+def test_parts_of_a_service_that_the_region_lacks_are_reported_once() -> None:
     metering = {"gnocchi": {"pool": "x"}, "alarms": {"enabled": False}}
     assert list(told(features(metering=metering))) == ["spec.features.metering"]
     assert told(features(metering=metering), SERVICES | {"metering"}) == {}
 
 
-def test_an_age_of_backups_that_nobody_makes_is_told() -> None:
+def test_an_age_of_backups_without_backups_is_reported() -> None:
     age = {"upgrade": {"backupMaxAge": "24h"}}
     assert list(told(age)) == ["spec.upgrade.backupMaxAge"]
     assert told({**age, **features(database={"backup": BACKUPS})}) == {}
 
 
-def test_an_exporter_behind_policies_without_monitoring_is_told() -> None:
+def test_an_exporter_behind_policies_without_monitoring_is_reported() -> None:
     exporter = {"database": {"exporter": {"enabled": True}}}
     closed = {"enabled": True, "nodeNetworks": ["10.0.0.0/16"]}
     assert list(told(features(**exporter, networkPolicies=closed))) == ["spec.features.database.exporter"]
@@ -86,12 +86,12 @@ def test_an_exporter_behind_policies_without_monitoring_is_told() -> None:
     assert told(features(**exporter)) == {}
 
 
-def test_an_account_that_is_offered_to_its_own_namespace_is_told() -> None:
+def test_an_account_that_is_offered_to_its_own_namespace_is_reported() -> None:
     account = {"enabled": True, "offeredTo": ["billing/a", "openstack/b"]}
     assert list(told(features(readOnlyAccount=account))) == ["spec.features.readOnlyAccount.offeredTo[1]"]
 
 
-def test_an_approval_without_the_mode_that_asks_for_it_is_told() -> None:
+def test_an_approval_without_the_mode_that_asks_for_it_is_reported() -> None:
     plan = {"approvedPlan": f"sha256:{'0' * 64}"}
     assert list(told(plan)) == ["spec.approvedPlan"]
     assert told({**plan, "mode": "Plan"}) == {}
@@ -108,7 +108,7 @@ def test_an_approval_without_the_mode_that_asks_for_it_is_told() -> None:
         ("ou=users,dc=myexample,dc=org", False),
     ],
 )
-def test_a_subtree_that_is_not_below_the_suffix_is_told(tree: str, below: bool) -> None:
+def test_a_subtree_that_is_not_below_the_suffix_is_reported(tree: str, below: bool) -> None:
     domain = {
         "name": "people",
         "url": "ldaps://ldap.example.org",
@@ -130,7 +130,7 @@ def test_a_subtree_that_is_not_below_the_suffix_is_told(tree: str, below: bool) 
         ("1d", [], False),
     ],
 )
-def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_told(
+def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_reported(
     every: str, days: list[str], rare: bool
 ) -> None:
     window = {"start": "02:00", "duration": "4h", **({"days": days} if days else {})}
@@ -149,13 +149,13 @@ def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_told(
         ("(a=b))", False),
     ],
 )
-def test_a_filter_that_a_directory_cannot_read_is_told(text: str, right: bool) -> None:
+def test_a_filter_that_a_directory_cannot_read_is_reported(text: str, right: bool) -> None:
     domain = {"name": "people", "url": "ldaps://ldap.example.org", "suffix": "dc=example,dc=org"}
     found = told(features(identity={"ldap": {"domains": [{**domain, "conf": {"user_filter": text}}]}}))
     assert list(found) == ([] if right else ["spec.features.identity.ldap.domains[0].conf.user_filter"])
 
 
-def test_dumps_that_are_gone_or_too_old_before_the_next_one_are_told() -> None:
+def test_dumps_that_are_gone_or_too_old_before_the_next_one_are_reported() -> None:
     monthly = {"database": {"backup": {"enabled": True, "schedule": "0 1 1 * *", "keepDays": 7}}}
     assert list(told(features(**monthly))) == ["spec.features.database.backup.keepDays"]
     daily = features(database={"backup": {"enabled": True}})
@@ -172,7 +172,7 @@ def test_dumps_that_are_gone_or_too_old_before_the_next_one_are_told() -> None:
         ("nova@sha256:abc", True),
     ],
 )
-def test_an_image_without_a_tag_is_told(image: str, named: bool) -> None:
+def test_an_image_without_a_tag_is_reported(image: str, named: bool) -> None:
     found = told({"images": {"overrides": {"nova_api": image}}})
     assert list(found) == ([] if named else ["spec.images.overrides.nova_api"])
 

@@ -15,7 +15,7 @@ def _reported(*references: Reference, release: str = "web") -> list[str]:
     return [str(one) for one in KNOWN.problems({release: references}, "here")]
 
 
-def test_what_a_job_makes_and_what_nothing_reads_is_not_told() -> None:
+def test_what_a_job_makes_and_what_nothing_reads_is_not_reported() -> None:
     assert not _reported(
         Reference("Job/a", SECRET, "made-by-a-job", "key"),
         Reference("Pod/b", CONFIGMAP, "web-bin", "unused.sh"),
@@ -23,7 +23,7 @@ def test_what_a_job_makes_and_what_nothing_reads_is_not_told() -> None:
     assert _reported(Reference("Pod/b", CONFIGMAP, "web-bin", "used.sh"))
 
 
-def test_an_object_is_told_once_with_its_keys_all_releases_and_the_way_to_make_it() -> None:
+def test_an_object_is_reported_once_with_its_keys_all_releases_and_the_way_to_make_it() -> None:
     whole, key = (Reference("Pod/a", SECRET, "ceph-key", name) for name in ("", "key"))
     found = {"nova": [whole, key], "cinder": [key]}
     [reported] = KNOWN.problems(found, "here")
@@ -59,7 +59,7 @@ def test_a_key_that_an_object_lacks_is_not_brought_as_an_object_of_its_name() ->
     )
 
 
-def test_what_a_pod_lacks_in_itself_comes_first_and_nobody_is_asked_to_bring_it() -> None:
+def test_a_fault_of_the_pod_itself_comes_first_and_asks_for_no_object() -> None:
     first, second = _reported(
         Reference("Pod/a", CONFIGMAP, "web-conf"), Reference("Pod/a", IMAGE, "of container main")
     )

@@ -14,12 +14,12 @@ def paths(**metadata: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["Region", "a_b", "-a", "a-", "a..b", "a b", "é", "a\n", "a" * 254])
-def test_a_name_that_kubernetes_refuses_is_told(name: str) -> None:
+def test_a_name_that_kubernetes_refuses_is_reported(name: str) -> None:
     assert paths(name=name) == ["metadata.name"]
 
 
 @pytest.mark.parametrize("namespace", ["OpenStack", "a.b", "a b", "a" * 64])
-def test_a_namespace_that_kubernetes_refuses_is_told(namespace: str) -> None:
+def test_a_namespace_that_kubernetes_refuses_is_reported(namespace: str) -> None:
     assert paths(namespace=namespace) == ["metadata.namespace"]
 
 
@@ -44,7 +44,7 @@ def test_annotations_are_strings_of_any_text() -> None:
     assert paths(annotations={"since": 2026}) == ["metadata.annotations.since"]
 
 
-def test_an_unknown_field_is_told_with_the_one_meant() -> None:
+def test_an_unknown_field_is_reported_with_the_one_meant() -> None:
     (problem,) = metadata_problems({"metadata": {"name": "a", "nmaespace": "b"}})
     assert (problem.path, problem.remedy) == ("metadata.nmaespace", 'did you mean "namespace"?')
 

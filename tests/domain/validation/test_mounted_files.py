@@ -38,7 +38,7 @@ def told(
     return [(one.path, one.message) for one in unmounted("glance", named, objects, made_by(objects))]
 
 
-def test_a_file_that_no_pod_mounts_is_told_with_its_field() -> None:
+def test_a_file_that_no_pod_mounts_is_reported_with_its_field() -> None:
     path = "spec.v.conf.glance.objects.s3_store_cacert"
     assert told({"s3_store_cacert": CA}, pod([], [])) == [
         (path, f"no pod of release glance has the file {CA}")
@@ -73,7 +73,7 @@ OTHER = {"kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a.crt": "
 
 
 @pytest.mark.parametrize("place", range(len(MOUNTED)))
-def test_a_file_that_a_pod_has_is_not_told(place: int) -> None:
+def test_a_file_that_a_pod_has_is_not_reported(place: int) -> None:
     assert told({"s3_store_cacert": CA}, MOUNTED[place], KEYS) == []
 
 
@@ -82,13 +82,13 @@ def test_a_mount_that_does_not_bring_the_file_does_not_count(place: int) -> None
     assert len(told({"s3_store_cacert": CA}, ABSENT[place], OTHER)) == 1
 
 
-def test_files_of_images_and_names_that_are_no_paths_are_not_told() -> None:
+def test_files_of_images_and_names_that_are_no_paths_are_not_reported() -> None:
     assert told({"s3_store_cacert": "/etc/ssl/certs/ca-certificates.crt", "ca_file": "ca.pem"}) == []
     assert not is_in_images("/usr/local/share/ca-certificates/own.crt")
     assert not is_in_images("/etc/ssl/certs/own.pem")
 
 
-def test_what_our_own_values_name_is_told_only_where_a_feature_has_it() -> None:
+def test_what_our_own_values_name_is_reported_only_where_a_feature_has_it() -> None:
     options = {"s3_store_cacert": CA}
     assert told(options, ours=True) == []
     stores = {"image": {"backends": [{"conf": options}]}}
@@ -96,7 +96,7 @@ def test_what_our_own_values_name_is_told_only_where_a_feature_has_it() -> None:
     assert path == "spec.features.image.backends[0].conf.s3_store_cacert"
 
 
-def test_files_of_directives_for_sign_in_are_told_too() -> None:
+def test_files_of_directives_for_sign_in_are_reported_too() -> None:
     directives = ["OIDCCABundlePath /etc/oidc-ca/ca.crt", "OIDCCookiePath /", "OIDCPassClaimsAs environment"]
     directives += ['OIDCOAuthVerifyCertFiles "one#/etc/oidc-ca/one.crt"']
     merged = merge_layers({}, [])

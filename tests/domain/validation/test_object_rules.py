@@ -68,13 +68,13 @@ def tolerating(one: dict[str, Any]) -> dict[str, Any]:
         ({"kind": "CronJob", "metadata": {"name": "a" * 53}, "spec": {}}, "53 characters; at most 52"),
     ],
 )
-def test_what_kubernetes_refuses_is_told_with_the_object(obj: dict[str, Any], says: str) -> None:
+def test_what_kubernetes_refuses_is_reported_with_the_object(obj: dict[str, Any], says: str) -> None:
     faults = list(object_faults(obj))
     assert any(says in fault for fault in faults), faults
     assert all(fault.startswith(f"{obj['kind']}/{obj['metadata']['name']}: ") for fault in faults)
 
 
-def test_what_kubernetes_takes_is_not_told() -> None:
+def test_what_kubernetes_takes_is_not_reported() -> None:
     fine = deployment(
         env=[{"name": "A", "value": "1"}, {"name": "B"}],
         ports=[{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}],
@@ -95,7 +95,7 @@ def with_claim(name: str, *, replicas: int, kind: str = "Deployment") -> dict[st
     return obj
 
 
-def test_a_claim_of_one_node_under_several_pods_is_told() -> None:
+def test_a_claim_of_one_node_under_several_pods_is_reported() -> None:
     one = claim("images", "ReadWriteOnce")
     [(release, message)] = shared_claims({"glance": [one, with_claim("images", replicas=3)]})
     assert (release, message) == (
@@ -106,7 +106,7 @@ def test_a_claim_of_one_node_under_several_pods_is_told() -> None:
     assert "but each node of DaemonSet/web mount it" in message
 
 
-def test_a_claim_of_one_pod_and_one_of_many_nodes_are_not_told() -> None:
+def test_a_claim_of_one_pod_and_one_of_many_nodes_are_not_reported() -> None:
     assert list(shared_claims({"a": [claim("c", "ReadWriteOnce"), with_claim("c", replicas=1)]})) == []
     assert list(shared_claims({"a": [claim("c", "ReadWriteMany"), with_claim("c", replicas=3)]})) == []
 

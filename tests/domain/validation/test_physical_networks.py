@@ -40,7 +40,7 @@ def test_networks_of_some_nodes_each_have_no_agents_on_control_nodes() -> None:
     )
 
 
-def test_a_network_that_is_mapped_nowhere_is_told() -> None:
+def test_a_network_that_is_mapped_nowhere_is_reported() -> None:
     [message] = told(neutron("", "blue:br-blue"))
     assert message.startswith("no node has a bridge for green,")
     [message] = told({}, controller('\\"\\"', "blue:br-blue"))
@@ -59,14 +59,14 @@ def test_one_set_of_nodes_with_all_networks_is_enough(values: dict[str, Any]) ->
     assert told(values) == []
 
 
-def test_a_mapping_of_some_nodes_that_forgets_a_network_of_all_is_told_with_names() -> None:
+def test_a_mapping_of_some_nodes_that_forgets_a_network_of_all_is_reported_with_names() -> None:
     expected = "nodes rack::x have no bridge for green, because their own mapping replaces that of all nodes"
     assert told(neutron(BOTH, "blue:br-blue")) == [expected]
     expected = "nodes rack::0 have no bridge for green, because their own mapping replaces that of all nodes"
     assert told({}, controller(BOTH, "blue:br-blue", BOTH)) == [expected]
 
 
-def test_a_misspelt_network_in_a_mapping_is_told_with_the_name_that_was_meant() -> None:
+def test_a_misspelt_network_in_a_mapping_is_reported_with_the_name_that_was_meant() -> None:
     problems = list(unbridged_networks([BLUE, GREEN], neutron("", "blue:br-blue,gren:br-green"), None))
     [misspelt, nowhere] = problems
     assert misspelt.message == 'nodes map the physical network "gren", which the region does not have'
@@ -86,5 +86,5 @@ def test_a_network_of_cards_alone_needs_no_bridge(ovn: dict[str, Any] | None) ->
     assert told(values, ovn) == []
 
 
-def test_without_physical_networks_nothing_is_told() -> None:
+def test_without_physical_networks_nothing_is_reported() -> None:
     assert list(unbridged_networks([], {}, None)) == []

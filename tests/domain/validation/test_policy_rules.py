@@ -18,11 +18,11 @@ def test_what_oslo_policy_reads_is_taken(rule: str) -> None:
 
 
 @pytest.mark.parametrize(("rule", "message"), REFUSED.items())
-def test_what_it_cannot_read_is_told(rule: str, message: str) -> None:
+def test_what_it_cannot_read_is_reported(rule: str, message: str) -> None:
     assert rule_problem(rule) == message
 
 
-def test_a_rule_of_a_feature_is_told_by_its_name() -> None:
+def test_a_rule_of_a_feature_is_reported_by_its_name() -> None:
     name = "os_compute_api:servers:create"
     rules = {"compute": {name: "role:admin or", "os_compute_api:servers:show": "@"}}
     found = refused(core_spec(features={"policies": rules}))
@@ -37,7 +37,7 @@ def test_a_rule_of_a_feature_is_told_by_its_name() -> None:
         (7, "expected a rule as text, got the number 7"),
     ],
 )
-def test_a_rule_among_values_is_told_where_it_stands(rule: Any, message: str) -> None:
+def test_a_rule_among_values_is_reported_where_it_stands(rule: Any, message: str) -> None:
     values = {
         "conf": {"policy": {"a:b": rule, "a:c": "role:reader", "a:d": [["role:admin"], ["@"]], "a:e": None}}
     }

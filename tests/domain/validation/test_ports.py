@@ -63,7 +63,7 @@ def test_addresses_with_ports_and_images_with_tags_are_not_refused() -> None:
     assert list(address_problems({"images": images, "features": {"keyManager": vault}})) == []
 
 
-def test_a_port_of_nodes_outside_of_the_range_of_clusters_is_told_where_it_is_on() -> None:
+def test_a_port_of_nodes_outside_of_the_range_of_clusters_is_reported_where_it_is_on() -> None:
     values = {"network": {"api": {"node_port": {"enabled": True, "port": 9292}}}}
     layer = Layer("services", values, root=("spec",))
     assert [one.path for one in node_port_warnings(layer, values)] == ["spec.network.api.node_port.port"]

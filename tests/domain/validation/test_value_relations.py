@@ -51,7 +51,7 @@ def test_what_reports_is_not_down_before_its_next_report(release: str, conf: dic
     assert "count as down" in message
 
 
-def test_what_only_the_chart_has_is_not_told() -> None:
+def test_what_only_the_chart_has_is_not_reported() -> None:
     assert told("mariadb", {}, {"pod": {"replicas": {"server": 2}}}) == []
 
 
@@ -109,12 +109,12 @@ def test_further_connections_count_where_they_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("options", [{"max_pool_size": 0}, {"max_overflow": -1}])
-def test_pools_without_a_limit_are_told(options: dict[str, int]) -> None:
+def test_pools_without_a_limit_are_reported(options: dict[str, int]) -> None:
     [(_, message)] = many(nova=conductor(**options))
     assert "keep connections without a limit" in message
 
 
-def test_a_smaller_database_is_told_at_its_own_limit() -> None:
+def test_a_smaller_database_is_reported_at_its_own_limit() -> None:
     smaller = {"conf": {"database": {"config_override": "max_connections = 50"}}}
     [(path, _)] = many(mariadb=smaller)
     assert path == "spec.mariadb.conf.database.config_override"

@@ -33,7 +33,7 @@ def test_values_that_are_no_maps_rename_nothing() -> None:
     assert not renames_accounts(odd, odd)
 
 
-def test_accounts_that_were_replaced_are_told_with_their_endpoints() -> None:
+def test_accounts_that_were_replaced_are_reported_with_their_endpoints() -> None:
     before = coalesced(values("nova"), {"conf": {}})
     assert replaced_accounts(before, values("nova-2")) == ("nova (oslo_db)",)
     assert replaced_accounts(before, coalesced(values("nova"), values("nova"))) == ()

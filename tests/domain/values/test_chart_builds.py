@@ -52,7 +52,7 @@ def test_the_version_to_take_is_that_of_the_pinned_build() -> None:
         {"commit": "c", "date": "d", "charts": {"nova": {"version": "1", "digest": "sha256:1"}}},
     ],
 )
-def test_a_list_of_builds_that_is_none_is_told(raw: dict[str, Any]) -> None:
+def test_a_list_of_builds_that_is_none_is_reported(raw: dict[str, Any]) -> None:
     with pytest.raises(CatalogueInvalid, match="pinned"):
         parse_builds(raw, "values/charts/pinned.yaml")
 

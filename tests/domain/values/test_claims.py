@@ -35,7 +35,7 @@ def told(name: str, *directives: str) -> list[tuple[str, str]]:
         ("OIDC-email", HEADERS, "HTTP_OIDC_EMAIL"),
     ],
 )
-def test_a_name_that_never_arrives_is_told_with_the_one_that_does(
+def test_a_name_that_never_arrives_is_reported_with_the_one_that_does(
     name: str, directive: str, right: str
 ) -> None:
     path = "spec.features.identity.federation.providers[0].mapping[0].remote[1].type"
@@ -47,11 +47,11 @@ def test_a_name_that_never_arrives_is_told_with_the_one_that_does(
     "name",
     ["HTTP_OIDC_GROUPS", "OIDC-groups", "HTTP_OIDC_MY_CLAIM", "REMOTE_USER", "MELLON_uid", "HTTP_X_TEAM"],
 )
-def test_what_may_arrive_is_not_told(name: str) -> None:
+def test_what_may_arrive_is_not_reported(name: str) -> None:
     assert told(name) == []
 
 
-def test_a_module_that_passes_no_claims_is_told() -> None:
+def test_a_module_that_passes_no_claims_is_reported() -> None:
     found = told("HTTP_OIDC_EMAIL", "OIDCSessionType server-cache", "OIDCPassClaimsAs none")
     assert [path for path, _ in found] == ["spec.features.identity.federation.directives[1]"]
 
@@ -61,13 +61,13 @@ def test_the_issuer_is_asked_by_the_name_that_keystone_gets() -> None:
     assert claim_variable("iss", [ENVIRONMENT]) == "OIDC-iss"
 
 
-def test_a_directive_that_the_module_does_not_have_is_told() -> None:
+def test_a_directive_that_the_module_does_not_have_is_reported() -> None:
     assert told(
         "HTTP_OIDC_EMAIL", "OIDCPassClaimAs both", "OIDCSSLValidateServer Off", "RequestHeader unset X"
     ) == [("spec.features.identity.federation.directives[0]", 'did you mean "OIDCPassClaimsAs"?')]
 
 
-def test_a_domain_by_an_id_that_none_has_is_told() -> None:
+def test_a_domain_by_an_id_that_none_has_is_reported() -> None:
     group = {"name": "ops", "domain": {"id": "Default"}}
     mapping = [{"local": [{"user": {"name": "{0}"}, "group": group}], "remote": [{"type": "REMOTE_USER"}]}]
     federation: dict[str, Any] = {"directives": [], "providers": [{"name": "a", "mapping": mapping}]}

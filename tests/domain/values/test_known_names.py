@@ -51,7 +51,7 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
     return list(unknown_options(layer, LOWER, NAMES.of(chart, series)))
 
 
-def test_a_misspelt_option_is_told_with_the_nearest_one() -> None:
+def test_a_misspelt_option_is_reported_with_the_nearest_one() -> None:
     [problem] = told({"nova": {"DEFAULT": {"cpu_alocation_ratio": 4}}})
     assert problem.path == "spec.conf.nova.DEFAULT.cpu_alocation_ratio"
     assert problem.message == (
@@ -60,7 +60,7 @@ def test_a_misspelt_option_is_told_with_the_nearest_one() -> None:
     assert problem.remedy.startswith('did you mean "cpu_allocation_ratio"?')
 
 
-def test_an_option_of_another_section_is_told_with_that_section() -> None:
+def test_an_option_of_another_section_is_reported_with_that_section() -> None:
     [problem] = told({"nova": {"DEFAULT": {"virt_type": "kvm"}}})
     assert problem.remedy.startswith("did you mean section libvirt?")
 
@@ -70,7 +70,7 @@ def test_what_is_near_to_nothing_may_be_a_plugins() -> None:
     assert problem.remedy == "the service ignores it, unless a plugin reads it"
 
 
-def test_an_option_of_the_chart_is_told_when_nothing_reads_it() -> None:
+def test_an_option_of_the_chart_is_reported_when_nothing_reads_it() -> None:
     [problem] = told({"nova": {"DEFAULT": {"of_the_chart": 2, "osapi_compute_workers": 8}}})
     assert problem.path == "spec.conf.nova.DEFAULT.of_the_chart"
 
@@ -93,17 +93,17 @@ def test_an_option_that_another_series_has_is_not_known_to_this_one() -> None:
         {"nova": "text"},
     ],
 )
-def test_what_is_known_or_is_not_the_services_is_not_told(conf: dict[str, Any]) -> None:
+def test_what_is_known_or_is_not_the_services_is_not_reported(conf: dict[str, Any]) -> None:
     assert told(conf) == []
 
 
-def test_a_misspelt_section_is_told() -> None:
+def test_a_misspelt_section_is_reported() -> None:
     [problem] = told({"nova": {"filter_schedulr": {"enabled_filters": "x"}}})
     assert problem.path == "spec.conf.nova.filter_schedulr"
     assert problem.remedy.startswith('did you mean "filter_scheduler"?')
 
 
-def test_of_a_store_only_what_is_nearly_an_option_is_told() -> None:
+def test_of_a_store_only_what_is_nearly_an_option_is_reported() -> None:
     conf = {"backends": {"fast": {"volume_drivr": "x", "vendor_pool": "y", "san_ip": "z"}}}
     [problem] = told(conf, "cinder")
     assert problem.path == "spec.conf.backends.fast.volume_drivr"
@@ -113,13 +113,13 @@ def test_of_a_store_only_what_is_nearly_an_option_is_told() -> None:
     ]
 
 
-def test_where_nothing_is_recorded_nothing_is_told() -> None:
+def test_where_nothing_is_recorded_nothing_is_reported() -> None:
     layer = Layer("services", {"conf": {"nova": {"DEFAULT": {"cpu_alocation_ratio": 4}}}})
     for names, series in ((NO_NAMES, "2026.1"), (NAMES, "2030.1")):
         assert list(unknown_options(layer, LOWER, names.of("nova", series))) == []
 
 
-def test_a_misspelt_rule_is_told_with_the_nearest_one() -> None:
+def test_a_misspelt_rule_is_reported_with_the_nearest_one() -> None:
     rules = {"os_compute_api:servers:creat": "role:admin", "os_compute_api:servers:show": "@"}
     layer = Layer("services", {"conf": {"policy": rules}}, root=("spec",))
     [problem] = unknown_policy_names(layer, LOWER, NAMES.of("nova", "2026.1"))

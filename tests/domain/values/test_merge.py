@@ -125,7 +125,7 @@ def test_the_origin_of_a_leaf_is_the_last_layer_that_set_it() -> None:
     assert [(s.layer, s.value) for s in merged.history.chain(("a", "x"))] == [("layer 1", 2), ("layer 2", 3)]
 
 
-def test_the_chain_of_a_leaf_tells_of_the_map_above_it_being_deleted() -> None:
+def test_the_chain_of_a_leaf_reports_the_map_above_it_being_deleted() -> None:
     merged = merge({"a": {"x": 1}}, {"a": None}, {"a": {"x": 2}})
     assert [setting.layer for setting in merged.history.chain(("a", "x"))] == ["layer 1", "layer 2"]
 

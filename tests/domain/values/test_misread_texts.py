@@ -21,12 +21,12 @@ def told(values: dict[str, Any]) -> list[tuple[str, str]]:
     return [(problem.path, problem.message) for problem in found]
 
 
-def test_a_text_in_place_of_true_or_false_is_told() -> None:
+def test_a_text_in_place_of_true_or_false_is_reported() -> None:
     message = 'expected true or false, got the string "false", which charts read as true'
     assert told({"manifests": {"job": "false"}}) == [("spec.manifests.job", message)]
 
 
-def test_a_word_in_place_of_a_number_is_told() -> None:
+def test_a_word_in_place_of_a_number_is_reported() -> None:
     [(path, message)] = told({"pod": {"probe": {"period": "soon"}}})
     assert path == "spec.pod.probe.period"
     assert message.endswith('got the string "soon"')
@@ -42,5 +42,5 @@ def test_a_word_in_place_of_a_number_is_told() -> None:
         {"conf": {"nova": {"DEFAULT": {"debug": "yes"}}}},
     ],
 )
-def test_other_texts_are_not_told(values: dict[str, Any]) -> None:
+def test_other_texts_are_not_reported(values: dict[str, Any]) -> None:
     assert told(values) == []

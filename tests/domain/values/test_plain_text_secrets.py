@@ -179,7 +179,7 @@ def test_an_option_that_the_packages_call_secret_is_one_whatever_its_name_is() -
     ]
 
 
-def test_an_address_without_a_password_is_no_secret_and_one_with_a_password_is_told_once() -> None:
+def test_an_address_without_a_password_is_no_secret_and_one_with_a_password_is_reported_once() -> None:
     assert told("cinder", {"cinder": {"database": {"connection": "sqlite:///a"}}}) == []
     url = "mysql+pymysql://u:secret@db/cinder"
     assert told("cinder", {"cinder": {"database": {"connection": url}}}) == [

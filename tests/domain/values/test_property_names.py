@@ -27,7 +27,7 @@ def flavor(*specs: str) -> dict[str, Any]:
     return {"structured": {"flavors": {"options": {"big": {"name": "big", "extra_specs": list(specs)}}}}}
 
 
-def test_a_limit_that_the_hypervisor_does_not_know_is_told_with_the_nearest_name() -> None:
+def test_a_limit_that_the_hypervisor_does_not_know_is_reported_with_the_nearest_name() -> None:
     [(path, message, remedy)] = told("cinder", limits("front-end", "total_iops_second", "read_bytes_sec"))
     assert path == "spec.bootstrap.volume_qos.gold.properties.total_iops_second"
     assert message == 'the hypervisor knows no property "total_iops_second", and ignores it'
@@ -37,13 +37,13 @@ def test_a_limit_that_the_hypervisor_does_not_know_is_told_with_the_nearest_name
 
 
 @pytest.mark.parametrize("consumer", ["back-end", "both"])
-def test_limits_of_drivers_are_told_only_where_they_resemble_a_known_one(consumer: str) -> None:
+def test_limits_of_drivers_are_reported_only_where_they_resemble_a_known_one(consumer: str) -> None:
     [(_, message, remedy)] = told("cinder", limits(consumer, "maxIOPs", "totalCapacity", "minBWS"))
     assert '"maxIOPs"' in message
     assert remedy == 'did you mean "maxIOPS"?'
 
 
-def test_a_misspelt_property_of_a_volume_type_is_told_and_one_of_a_vendor_is_not() -> None:
+def test_a_misspelt_property_of_a_volume_type_is_reported_and_one_of_a_vendor_is_not() -> None:
     types = {"fast": {"volume_backend_name": "fast", "multi_attach": "<is> True", "hpe3par:cpg": "ssd"}}
     [(path, _, remedy)] = told("cinder", {"volume_types": types})
     assert path == "spec.bootstrap.volume_types.fast.multi_attach"
@@ -52,7 +52,7 @@ def test_a_misspelt_property_of_a_volume_type_is_told_and_one_of_a_vendor_is_not
     assert message == 'Cinder knows no property "provisioning:size", and ignores it'
 
 
-def test_a_misspelt_property_of_a_flavor_is_told_and_traits_and_keys_of_one_s_own_are_not() -> None:
+def test_a_misspelt_property_of_a_flavor_is_reported_and_traits_and_keys_of_one_s_own_are_not() -> None:
     [(path, message, remedy)] = told(
         "nova",
         flavor(
@@ -69,7 +69,7 @@ def test_a_misspelt_property_of_a_flavor_is_told_and_traits_and_keys_of_one_s_ow
     assert remedy == 'did you mean "hw:cpu_policy"?'
 
 
-def test_what_only_the_chart_has_is_not_told() -> None:
+def test_what_only_the_chart_has_is_not_reported() -> None:
     assert told("cinder", {"enabled": True}, limits("front-end", "wrong")) == []
 
 
@@ -91,14 +91,14 @@ def test_what_only_the_chart_has_is_not_told() -> None:
         ),
     ],
 )
-def test_a_misspelt_plug_in_is_told(release: str, conf: dict[str, Any], wrong: str, meant: str) -> None:
+def test_a_misspelt_plug_in_is_reported(release: str, conf: dict[str, Any], wrong: str, meant: str) -> None:
     merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
     [found] = unknown_properties({release: merged}, library().properties)
     assert f'no plug-in "{wrong}"' in found.message
     assert found.remedy == f'did you mean "{meant}"?'
 
 
-def test_a_plug_in_of_another_package_is_not_told() -> None:
+def test_a_plug_in_of_another_package_is_not_reported() -> None:
     conf = {"neutron": {"DEFAULT": {"service_plugins": "router,cisco_apic_l3,networking_x.plugin.Plugin"}}}
     merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
     assert list(unknown_properties({"neutron": merged}, library().properties)) == []
@@ -116,14 +116,14 @@ def test_a_plug_in_of_another_package_is_not_told() -> None:
         ("hw:cpu_sockets={{ x }}", False),
     ],
 )
-def test_a_value_of_a_property_that_nova_does_not_take_is_told(spec: str, wrong: bool) -> None:
+def test_a_value_of_a_property_that_nova_does_not_take_is_reported(spec: str, wrong: bool) -> None:
     found = told("nova", flavor(spec))
     assert [message.startswith(f'property "{spec.partition("=")[0]}" is ') for _, message, _ in found] == (
         [True] if wrong else []
     )
 
 
-def test_a_limit_that_is_no_number_is_told_with_its_path() -> None:
+def test_a_limit_that_is_no_number_is_reported_with_its_path() -> None:
     gold = {"gold": {"consumer": "front-end", "properties": {"total_iops_sec": "5k", "read_iops_sec": 500}}}
     [(path, message, _)] = told("cinder", {"volume_qos": gold})
     assert path == "spec.bootstrap.volume_qos.gold.properties.total_iops_sec"

@@ -39,7 +39,7 @@ def test_references_are_found_in_maps_and_lists_with_their_paths() -> None:
     assert secret_names(values) == {"s"}
 
 
-def test_resolving_gives_a_copy_with_texts_and_tells_which_came_in() -> None:
+def test_resolving_gives_a_copy_with_texts_and_shows_which_came_in() -> None:
     values = {"auth": {"admin": {"password": ref("identity-credentials", "admin-password")}}, "n": [1]}
     before = copy.deepcopy(values)
     resolved = resolve(values, lookup, option_files())

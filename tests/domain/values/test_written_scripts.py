@@ -115,7 +115,7 @@ def test_one_that_an_operator_disabled_stays_so(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "exit 1"])
-def test_one_that_does_not_come_up_holds_nothing_up_for_ever(shell: Shell, answer: str) -> None:
+def test_one_that_does_not_come_up_holds_nothing_up_forever(shell: Shell, answer: str) -> None:
     shell.answers(answer)
     said = shell.run(enable_new_compute(HOST))
     assert shell.waited == 600

@@ -65,19 +65,19 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
         ("my_ip", {}, "has an empty map, and charts write nothing for it: the default of the package holds"),
     ],
 )
-def test_a_value_of_another_kind_is_told(option: str, value: Any, says: str) -> None:
+def test_a_value_of_another_kind_is_reported(option: str, value: Any, says: str) -> None:
     found = told({"nova": {"DEFAULT": {option: value}}})
     expected = [f'option "{option}" of section DEFAULT of nova.conf {says}'] if says else []
     assert [problem.message for problem in found] == expected
 
 
-def test_it_is_told_with_its_path_and_a_remedy() -> None:
+def test_it_is_reported_with_its_path_and_a_remedy() -> None:
     [problem] = told({"nova": {"DEFAULT": {"workers": "many"}}})
     assert problem.path == "spec.conf.nova.DEFAULT.workers"
     assert problem.remedy == "give a whole number of at least 1"
 
 
-def test_a_list_for_an_option_of_several_lines_is_told_with_the_form_that_charts_take() -> None:
+def test_a_list_for_an_option_of_several_lines_is_reported_with_the_form_that_charts_take() -> None:
     [problem] = told({"nova": {"pci": {"device_spec": ["a", "b"]}}})
     assert "a list becomes one line with commas" in problem.message
     assert "{type: multistring, values: [...]}" in problem.remedy
@@ -85,7 +85,7 @@ def test_a_list_for_an_option_of_several_lines_is_told_with_the_form_that_charts
     assert told({"nova": {"pci": {"device_spec": TWO}}}) == []
 
 
-def test_a_word_that_is_not_among_those_of_the_option_is_told_with_them() -> None:
+def test_a_word_that_is_not_among_those_of_the_option_is_reported_with_them() -> None:
     [problem] = told({"nova": {"libvirt": {"cpu_mode": "host"}}})
     assert problem.remedy == "known are host-model, none"
 
@@ -100,7 +100,7 @@ def test_a_word_that_is_not_among_those_of_the_option_is_told_with_them() -> Non
         {"my_ip": {"type": "csv", "values": ["a", "b"]}, "of_a_plugin": TWO},
     ],
 )
-def test_what_the_service_can_read_is_not_told(options: dict[str, Any]) -> None:
+def test_what_the_service_can_read_is_not_reported(options: dict[str, Any]) -> None:
     assert told({"nova": {"DEFAULT": options}}) == []
 
 
@@ -184,7 +184,7 @@ def test_what_an_image_of_ones_own_may_read_is_a_warning(option: str, value: Any
         {"command": "$my_ip/${on_boot}/$$5", "plugins": "[]"},
     ],
 )
-def test_what_oslo_config_reads_is_not_told(options: dict[str, Any]) -> None:
+def test_what_oslo_config_reads_is_not_reported(options: dict[str, Any]) -> None:
     assert faults(options) == []
 
 

@@ -294,13 +294,13 @@ def test_what_is_not_there_is_not_found(one: OneServer) -> None:
     assert [one.cloud.find(catalog, absent) for catalog in Catalog] == [()] * len(Catalog)
 
 
-def test_a_subnet_tells_its_network(one: OneServer) -> None:
+def test_a_subnet_shows_its_network(one: OneServer) -> None:
     (subnet,) = one.cloud.find(Catalog.SUBNET, Reference(query={"name": "sub0"}))
     assert one.cloud.network_of(subnet) == one.resolved.ports[0].network
     assert one.cloud.network_of(str(uuid.uuid4())) == ""
 
 
-def test_a_cloud_that_the_text_does_not_have_is_told_as_such() -> None:
+def test_a_cloud_that_the_text_does_not_have_is_reported_as_such() -> None:
     clouds = OpenStackServerClouds(SystemClock(), SystemRandomness())
     auth = {"auth_url": "https://192.0.2.1/v3", "username": "a", "password": "b"}
     content = yaml.safe_dump({"clouds": {"team": {"auth": auth, "regions": ["one", "two"]}}}).encode()

@@ -60,7 +60,7 @@ def test_a_floating_ip_that_is_to_stay_stays(servers: ServersBed) -> None:
     servers.sdk.network.delete_ip(left["floating_ips"][0])
 
 
-def test_a_floating_ip_that_cannot_be_put_to_its_port_is_told_and_goes(servers: ServersBed) -> None:
+def test_a_floating_ip_that_cannot_be_put_to_its_port_is_reported_and_goes(servers: ServersBed) -> None:
     network = servers.sdk.network
     lonely = network.create_network(name="lonely")
     try:

@@ -64,7 +64,7 @@ def _is_replaced(servers: ServersBed, before: str) -> bool:
     return servers.status("bastion").get("instanceID", before) != before
 
 
-def test_what_others_delete_is_told_or_made_again(servers: ServersBed) -> None:
+def test_what_others_delete_is_reported_or_made_again(servers: ServersBed) -> None:
     servers.create("told")
     servers.create("again", onExternalDeletion="Recreate")
     servers.wait_ready("told", "again")
@@ -85,7 +85,7 @@ def test_what_others_delete_is_told_or_made_again(servers: ServersBed) -> None:
     assert len(servers.of(servers.uid("told")).get("servers", [])) == 0
 
 
-def test_an_error_is_told_in_novas_words_and_leaves_nothing_behind(servers: ServersBed) -> None:
+def test_an_error_is_reported_in_novas_words_and_leaves_nothing_behind(servers: ServersBed) -> None:
     servers.create("huge", flavor="huge", additionalBlockDevices=[DATA])
     message = servers.wait_reason("huge", "InstanceError")["message"]
     assert "No valid host" in message

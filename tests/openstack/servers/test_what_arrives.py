@@ -175,7 +175,7 @@ def _two_networks(servers: ServersBed) -> Iterator[list[Any]]:
             network.delete_network(one, ignore_missing=True)
 
 
-def test_what_is_named_twice_or_not_at_all_is_told_and_heals(servers: ServersBed) -> None:
+def test_what_is_named_twice_or_not_at_all_is_reported_and_heals(servers: ServersBed) -> None:
     with _two_networks(servers) as (first, second):
         servers.create("tagged", ports=[{"network": {"filter": {"name": "twin", "tags": ["first"]}}}])
         servers.create("twice", ports=[{"network": {"filter": {"name": "twin"}}}])

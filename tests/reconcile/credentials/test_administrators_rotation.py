@@ -127,7 +127,7 @@ def test_a_server_that_takes_no_other_password_refuses_a_rotation_of_nothing_els
     bed.assert_one_generation()
 
 
-def test_killed_after_the_server_was_told_it_goes_on_also_if_nobody_asks_any_more(
+def test_killed_after_the_server_was_informed_it_goes_on_without_another_request(
     bed: AdministratorsBed,
 ) -> None:
     def kill() -> None:
@@ -147,7 +147,7 @@ def test_killed_after_the_server_was_told_it_goes_on_also_if_nobody_asks_any_mor
     bed.assert_one_generation()
 
 
-def test_a_write_that_is_refused_after_the_server_was_told_is_told_and_tried_again(
+def test_a_write_that_is_refused_after_the_server_was_informed_is_reported_and_tried_again(
     bed: AdministratorsBed,
 ) -> None:
     writes = 0
@@ -172,7 +172,7 @@ def test_a_write_that_is_refused_after_the_server_was_told_is_told_and_tried_aga
 
 
 @pytest.mark.parametrize("gone", ["admin-password", "admin-password-next"])
-def test_what_is_lost_meanwhile_is_there_again_and_not_from_a_record_of_before(
+def test_what_is_lost_meanwhile_is_there_again_and_not_from_an_earlier_record(
     bed: AdministratorsBed, gone: str
 ) -> None:
     bed.ask("messaging")
@@ -185,7 +185,7 @@ def test_what_is_lost_meanwhile_is_there_again_and_not_from_a_record_of_before(
     bed.assert_one_generation()
 
 
-def test_of_a_secret_that_is_lost_meanwhile_no_record_of_before_is_believed(bed: AdministratorsBed) -> None:
+def test_of_a_secret_that_is_lost_meanwhile_no_earlier_record_is_believed(bed: AdministratorsBed) -> None:
     bed.ask("identity")
     bed.reconcile()
     bed.kube.delete(SECRET, IDENTITY, NS)
@@ -281,7 +281,7 @@ def test_killed_at_any_step_and_paused_the_secret_has_what_the_server_knows(
         assert paused_after_a_kill(service, nth, after=after) >= nth
 
 
-def test_what_the_server_was_not_told_yet_it_is_not_told_in_a_pause(bed: AdministratorsBed) -> None:
+def test_what_the_server_does_not_know_yet_it_does_not_learn_in_a_pause(bed: AdministratorsBed) -> None:
     def kill() -> None:
         raise Killed
 

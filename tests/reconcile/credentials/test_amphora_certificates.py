@@ -213,7 +213,7 @@ def test_an_operators_word_is_not_taken_for_the_authority_after(bed: Bed) -> Non
 
 
 @pytest.mark.slow
-def test_without_a_word_it_is_told_in_time_and_done_before_the_end(bed: Bed) -> None:
+def test_without_a_word_it_is_reported_in_time_and_done_before_the_end(bed: Bed) -> None:
     first = authority(bed, CLIENT_AUTHORITY_SECRET)
     while bed.clock.now() < 1_700_000_000 + AMPHORA_AUTHORITY_LIFE - 100 * DAY:
         bed.days(25)
@@ -324,7 +324,7 @@ def test_what_is_mounted_is_written_again_from_the_authorities(bed: Bed) -> None
 
 
 @pytest.mark.parametrize("key", ["server_ca-chain.cert.pem", "client_ca.cert.pem", "server_ca.cert.pem"])
-def test_what_somebody_edits_is_written_again(bed: Bed, key: str) -> None:
+def test_what_others_edit_is_written_again(bed: Bed, key: str) -> None:
     before, said = bed.made(), len(bed.events.seen)
     foreign = new_authority("foreign", bed.clock.now() - DAY, bed.clock.now() + DAY, FakeRandomness(9))
     bed.change(AMPHORA_SECRET, **{key: foreign.chain})
@@ -361,7 +361,7 @@ def test_an_authority_that_cannot_be_read_is_not_replaced(bed: Bed, name: str) -
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_secret_of_somebody_else_is_named_and_never_touched(name: str) -> None:
+def test_a_secret_of_others_is_named_and_never_touched(name: str) -> None:
     bed = Bed()
     bed.put_secret(name, {"tls.crt": "mine"})
     assert bed.reconcile() == SOON_SECONDS
@@ -391,7 +391,7 @@ def test_a_passphrase_that_no_file_of_options_can_hold_is_refused(text: str) -> 
     assert bed.made() == {}
 
 
-def test_another_passphrase_later_is_told_and_key_and_passphrase_stay_together(bed: Bed) -> None:
+def test_another_passphrase_later_is_reported_and_key_and_passphrase_stay_together(bed: Bed) -> None:
     before = bed.made()
     bed.put_secret("mine", {"pass": "another"})
     bed.edit(features={"credentials": {"load-balancer": {"ca-passphrase": {"name": "mine", "key": "pass"}}}})

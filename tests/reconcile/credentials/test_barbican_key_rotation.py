@@ -133,7 +133,7 @@ def test_a_database_that_is_away_keeps_the_former_key(bed: WrappingBed) -> None:
 
 @pytest.mark.parametrize("upgraded", [False, True], ids=["not-upgraded", "upgraded"])
 @pytest.mark.parametrize("lost", KEYS)
-def test_a_key_that_is_lost_meanwhile_is_not_taken_from_a_record_of_before(
+def test_a_key_that_is_lost_meanwhile_is_not_taken_from_an_earlier_record(
     bed: WrappingBed, lost: str, upgraded: bool
 ) -> None:
     bed.ask("key-manager")
@@ -168,7 +168,7 @@ def test_a_second_name_that_is_lost_is_there_again_before_its_key_is_lost_too(
 
 
 @pytest.mark.parametrize("key", ["simple-crypto-key", "simple-crypto-former-key"])
-def test_a_key_that_is_lost_under_both_names_is_told_and_not_taken_from_a_record_of_before(
+def test_a_key_that_is_lost_under_both_names_is_reported_and_not_taken_from_an_earlier_record(
     bed: WrappingBed, key: str
 ) -> None:
     bed.ask("key-manager")

@@ -94,7 +94,7 @@ def test_no_osdpl_owns_what_is_made_since_one_that_is_lost_would_take_it_along(b
 
 
 @pytest.mark.parametrize("spec", [{}, {"mode": "Plan"}, {"preset": "no-such"}])
-def test_an_owner_of_before_is_taken_off_whatever_the_state_of_the_region(
+def test_an_earlier_owner_is_taken_off_whatever_the_state_of_the_region(
     bed: CephBed, spec: dict[str, str]
 ) -> None:
     own(bed)
@@ -106,7 +106,7 @@ def test_an_owner_of_before_is_taken_off_whatever_the_state_of_the_region(
     assert owned(bed) == set() and bed.data() == before
 
 
-def test_without_the_exchange_an_owner_of_before_is_taken_off_too(bed: CephBed) -> None:
+def test_without_the_exchange_an_earlier_owner_is_taken_off_too(bed: CephBed) -> None:
     own(bed)
     bed.ceph = None
     bed.reconcile()
@@ -216,7 +216,7 @@ def test_killed_at_any_write_consumers_see_one_change(when: str, nth: int, first
         ),
     ],
 )
-def test_what_becomes_wrong_is_told_and_nothing_is_restarted(
+def test_what_becomes_wrong_is_reported_and_nothing_is_restarted(
     bed: CephBed, wrong: Callable[[CephBed], None], place: str
 ) -> None:
     before = bed.data()
@@ -230,7 +230,7 @@ def test_what_becomes_wrong_is_told_and_nothing_is_restarted(
     assert entry["state"] == "Incomplete" and "the object waits for" in entry["message"]
 
 
-def test_what_is_no_text_is_told_as_what_it_is() -> None:
+def test_what_is_no_text_is_reported_as_what_it_is() -> None:
     content = base64.b64encode(b"\xff").decode()
     rook, other = CephBed(), offered_by_secret()
     rook.put_rook()
@@ -266,7 +266,7 @@ def test_before_anything_is_offered_nothing_is_made_and_all_is_named() -> None:
     assert f'"{ROOK}/rook-ceph-client-cinder": the Secret does not exist' in bed.condition()["message"]
 
 
-def test_a_namespace_that_the_chart_does_not_name_is_told_with_the_remedy(
+def test_a_namespace_that_the_chart_does_not_name_is_reported_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bed = CephBed()
@@ -300,7 +300,7 @@ def test_an_object_of_others_is_not_touched_and_said_to_be_in_the_way(resource: 
     assert f"kubectl -n {NS} label --overwrite {resource.kind.lower()} {name} " in message
 
 
-def test_with_anothers_ceph_conf_nobody_is_given_keys_of_this_cluster() -> None:
+def test_with_a_foreign_ceph_conf_no_client_gets_keys_of_this_cluster() -> None:
     bed = CephBed()
     bed.put_rook()
     bed.put(CONFIGMAP, "ceph-etc", {"ceph.conf": "[global]\n"}, NS)
@@ -308,7 +308,7 @@ def test_with_anothers_ceph_conf_nobody_is_given_keys_of_this_cluster() -> None:
     assert bed.data() == {}
 
 
-def test_another_address_of_the_gateway_than_the_one_that_is_published_is_told() -> None:
+def test_another_address_of_the_gateway_than_the_one_that_is_published_is_reported() -> None:
     bed = CephBed(source="Secret")
     bed.put_offer()
     bed.reconcile()
@@ -319,7 +319,7 @@ def test_another_address_of_the_gateway_than_the_one_that_is_published_is_told()
     assert bed.condition()["status"] == "True"
 
 
-def test_a_client_that_may_do_more_than_is_needed_is_told_and_is_no_error() -> None:
+def test_a_client_that_may_do_more_than_is_needed_is_reported_and_is_no_error() -> None:
     bed = CephBed(source="Secret")
     bed.put_offer(DOCUMENT.replace("osd: profile rbd pool=images", "osd: profile rbd"))
     bed.reconcile()
@@ -360,7 +360,7 @@ def without_metering(needs: CephNeeds) -> CephNeeds:
     return replace(needs, key_secrets=secrets, consumers=consumers)
 
 
-def test_what_nobody_needs_any_more_goes_once_no_release_refers_to_it(bed: CephBed) -> None:
+def test_an_unneeded_object_goes_once_no_release_refers_to_it(bed: CephBed) -> None:
     reference = {"$secretRef": {"name": "ceph-consumers", "key": "gnocchi"}}
     labels = {"osctl.dev/deployment": REGION, "osctl.dev/service": "metering"}
     bundle = {
@@ -443,7 +443,7 @@ def test_without_the_exchange_nothing_is_read_and_what_there_is_stays(bed: CephB
     assert not [one for one in bed.kube.requests if one.namespace == ROOK]
 
 
-def test_a_spec_that_is_only_planned_writes_nothing_and_tells_what_is_missing() -> None:
+def test_a_spec_that_is_only_planned_writes_nothing_and_shows_what_is_missing() -> None:
     bed = CephBed(mode="Plan")
     bed.put_rook()
     bed.drop(SECRET, "rook-ceph-client-gnocchi")
@@ -463,7 +463,7 @@ def test_no_key_is_in_the_status_an_event_or_the_log(caplog: pytest.LogCaptureFi
         assert key not in shown and base64.b64encode(key.encode()).decode() not in shown
 
 
-def test_the_digests_tell_nothing_of_the_keys_without_the_installations_own(bed: CephBed) -> None:
+def test_the_digests_show_nothing_of_the_keys_without_the_installations_own(bed: CephBed) -> None:
     assert all(text.startswith("hmac-sha256:") for text in bed.digests().values())
 
 

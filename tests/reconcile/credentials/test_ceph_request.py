@@ -69,7 +69,7 @@ def theirs(kind: Resource, name: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, "spec": spec}
 
 
-def test_any_cluster_is_told_in_a_secret() -> None:
+def test_any_cluster_is_reported_in_a_secret() -> None:
     bed = CephBed()
     bed.put_rook()
     bed.reconcile()
@@ -91,7 +91,7 @@ def test_rooks_objects_are_made_when_asked_to() -> None:
 
 
 @pytest.mark.parametrize("source", ["Rook", "Secret"])
-def test_the_gateways_user_of_keystone_is_told_once_its_release_is_asked_for(source: str) -> None:
+def test_the_gateways_user_of_keystone_is_reported_once_its_release_is_asked_for(source: str) -> None:
     bed = CephBed(source=source)
     bed.put_rook()
     bed.put_offer()
@@ -151,7 +151,7 @@ def renamed_pool(bed: CephBed) -> None:
     bed.ceph = replace(bed.ceph, clients=clients)
 
 
-def test_a_client_keeps_what_servers_may_still_use_and_that_is_told() -> None:
+def test_a_client_keeps_what_servers_may_still_use_and_that_is_reported() -> None:
     bed = asking_rook()
     bed.reconcile()
     renamed_pool(bed)
@@ -186,7 +186,7 @@ def test_a_client_that_is_narrowed_by_hand_stays_so() -> None:
     assert "more than is needed" not in bed.condition()["message"]
 
 
-def test_a_client_of_ours_that_somebody_made_an_administrator_is_told() -> None:
+def test_a_client_of_ours_that_others_made_an_administrator_is_reported() -> None:
     bed = asking_rook()
     bed.reconcile()
     client = in_ceph(bed, CLIENT, "cinder")
@@ -195,7 +195,7 @@ def test_a_client_of_ours_that_somebody_made_an_administrator_is_told() -> None:
     assert "grants an administrator's capabilities" in bed.condition()["message"]
 
 
-def test_what_any_cluster_was_told_of_clients_stays_in_the_request_and_that_is_told() -> None:
+def test_what_any_cluster_was_informed_of_clients_stays_in_the_request_and_that_is_reported() -> None:
     bed = CephBed()
     bed.put_rook()
     bed.reconcile()
@@ -229,7 +229,7 @@ def test_pools_and_clients_of_others_are_used_and_not_touched() -> None:
     assert bed.condition()["status"] == "True"
 
 
-def test_the_key_of_a_client_that_may_do_everything_comes_to_nobody_and_that_is_told_once() -> None:
+def test_the_key_of_a_client_that_may_do_everything_is_withheld_and_reported_once() -> None:
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "cinder", caps={"mon": "allow *", "osd": "allow *"}))
     bed.reconcile()
@@ -248,7 +248,7 @@ def _needed(bed: CephBed, user: str) -> Mapping[str, str]:
     return next(one.capabilities for one in bed.ceph.clients if one.name == user)
 
 
-def test_a_client_of_others_that_may_do_too_little_is_told_with_what_it_needs() -> None:
+def test_a_client_of_others_that_may_do_too_little_is_reported_with_what_it_needs() -> None:
     bed = asking_rook()
     bed.kube.create(theirs(CLIENT, "glance", caps={"mon": "profile rbd", "osd": "profile rbd pool=x"}))
     bed.reconcile()
@@ -278,7 +278,7 @@ def test_another_regions_request_is_not_overwritten() -> None:
         (ObjectMissing("no"), "the definition of this kind, does not exist; check that Rook is installed"),
     ],
 )
-def test_what_cannot_be_asked_for_is_told_and_the_rest_goes_on(
+def test_what_cannot_be_asked_for_is_reported_and_the_rest_goes_on(
     error: Exception, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bed = asking_rook()

@@ -48,7 +48,7 @@ def entry(bed: Bed, name: str) -> dict[str, Any]:
     return found
 
 
-def test_it_is_told_once_at_each_threshold(bed: Bed) -> None:
+def test_it_is_reported_once_at_each_threshold(bed: Bed) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     seen = []
     for days in (15, 14.1, 13.9, 13.8, 2.1, 1.9, 1.8, -0.1, -0.2, -30):
@@ -68,7 +68,7 @@ def test_it_is_a_warning_with_the_way_on(bed: Bed) -> None:
     assert "docs/runbooks/OpenStackCertificateExpires.md" in text
 
 
-def test_a_renewal_ends_it_and_the_next_certificate_is_told_again(bed: Bed) -> None:
+def test_a_renewal_ends_it_and_the_next_certificate_is_reported_again(bed: Bed) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     days_before(bed, 10)
     assert len(told(bed)) == 1 and entry(bed, "keystone-tls-api")["endsWithin"] == "14d"
@@ -82,7 +82,7 @@ def test_a_renewal_ends_it_and_the_next_certificate_is_told_again(bed: Bed) -> N
     assert len(told(bed)) == 1
 
 
-def test_a_short_one_is_told_for_each_certificate(bed: Bed) -> None:
+def test_a_short_one_is_reported_for_each_certificate(bed: Bed) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     days_before(bed, 10)
     there = bed.secret("keystone-tls-api")
@@ -96,7 +96,7 @@ def test_a_short_one_is_told_for_each_certificate(bed: Bed) -> None:
     ]
 
 
-def test_those_that_end_together_are_told_together(bed: Bed) -> None:
+def test_those_that_end_together_are_reported_together(bed: Bed) -> None:
     for name in ("a", "b"):
         put(bed, name, of(name))
     put(bed, "c", of("c", "2027-03-05"))
@@ -106,7 +106,7 @@ def test_those_that_end_together_are_told_together(bed: Bed) -> None:
     assert [text.partition(" in Secret")[0] for text in found] == ["the certificates", "the certificate"]
 
 
-def test_it_is_not_told_again_by_another_process(bed: Bed) -> None:
+def test_it_is_not_reported_again_by_another_process(bed: Bed) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     days_before(bed, 10)
     assert len(told(bed)) == 1
@@ -114,7 +114,7 @@ def test_it_is_not_told_again_by_another_process(bed: Bed) -> None:
     assert told(bed) == []
 
 
-def test_killed_before_it_is_noted_it_is_told_by_the_next_process(bed: Bed) -> None:
+def test_killed_before_it_is_noted_it_is_reported_by_the_next_process(bed: Bed) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     bed.reconcile()
 
@@ -132,7 +132,7 @@ def test_killed_before_it_is_noted_it_is_told_by_the_next_process(bed: Bed) -> N
 
 
 @pytest.mark.parametrize("spec", [{"mode": "Paused"}, {"broken": True}], ids=["paused", "not served"])
-def test_it_is_told_also_while_nothing_is_done(bed: Bed, spec: dict[str, Any]) -> None:
+def test_it_is_reported_also_while_nothing_is_done(bed: Bed, spec: dict[str, Any]) -> None:
     put(bed, "keystone-tls-api", of("keystone"))
     bed.edit(**spec)
     days_before(bed, 10)
@@ -142,7 +142,9 @@ def test_it_is_told_also_while_nothing_is_done(bed: Bed, spec: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(("end", "kept"), [(END, True), (LATER, False)])
-def test_a_credential_with_a_certificate_is_told_while_the_spec_is_not_served(end: str, kept: bool) -> None:
+def test_a_credential_with_a_certificate_is_reported_while_the_spec_is_not_served(
+    end: str, kept: bool
+) -> None:
     known = {"digest": "d", "expires": f"{END}T00:00:00Z", "endsWithin": "14d", "keys": ["a"]}
     found = {"expires": f"{end}T00:00:00Z", **({"endsWithin": "14d"} if kept else {})}
     merged = with_certificates({"own": known}, {"own": found})["own"]

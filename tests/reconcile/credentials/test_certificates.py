@@ -114,7 +114,7 @@ def test_of_authorities_the_last_end_counts(bed: Bed) -> None:
     assert secrets(bed)["region-ca"]["expires"] == "2036-12-01T00:00:00Z"
 
 
-def test_one_that_the_spec_names_counts_whoever_made_it_and_others_do_not(bed: Bed) -> None:
+def test_one_that_the_spec_names_counts_and_others_do_not(bed: Bed) -> None:
     for name in ("public-tls", "of-somebody-else"):
         put(bed, name, {"tls.crt": certificate("2027-03-04"), "tls.key": "private"}, issued=False)
     assert set(secrets(bed)) & {"public-tls", "of-somebody-else"} == set()
@@ -131,7 +131,7 @@ def test_one_that_the_spec_names_counts_whoever_made_it_and_others_do_not(bed: B
         ({"ca.crt": "", "tls.key": ""}, 'it has no "tls.crt"'),
     ],
 )
-def test_one_that_the_spec_names_and_that_holds_none_is_told(
+def test_one_that_the_spec_names_and_that_holds_none_is_reported(
     bed: Bed, texts: dict[str, str] | None, told: str
 ) -> None:
     bed.edit(**PUBLIC)
@@ -154,7 +154,7 @@ def test_one_that_the_spec_names_is_seen_within_seconds_once_it_is_there(bed: Be
     assert bed.condition()["status"] == "True"
 
 
-def test_one_odd_certificate_is_told_and_keeps_nothing_else_from_being_seen(bed: Bed) -> None:
+def test_one_odd_certificate_is_reported_and_keeps_nothing_else_from_being_seen(bed: Bed) -> None:
     put(bed, "odd", {"tls.crt": of_unknown_version("2027-03-04"), "tls.key": "private"})
     put(bed, "sound", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"})
     found = secrets(bed)
@@ -198,7 +198,7 @@ def test_certificates_are_followed_also_while_nothing_is_done(bed: Bed, spec: di
     assert secrets(bed) == expected
 
 
-def test_what_is_gone_is_not_told_any_more(bed: Bed) -> None:
+def test_what_is_gone_is_not_reported_any_more(bed: Bed) -> None:
     put(bed, "nova-client", {"tls.crt": certificate("2027-03-04"), "tls.key": "private"})
     assert "nova-client" in secrets(bed)
     bed.kube.delete(SECRET, "nova-client", NS)

@@ -87,7 +87,7 @@ def test_a_key_of_a_secret_that_has_others_is_not_made_either(bed: Bed, gone: tu
     assert bed.condition()["reason"] == "CredentialsLost"
 
 
-def test_where_nothing_tells_what_there_was_the_condition_names_cause_and_ways_out(bed: Bed) -> None:
+def test_where_nothing_shows_what_there_was_the_condition_names_cause_and_ways_out(bed: Bed) -> None:
     lives(bed)
     for what in ("secret", "register", "bundles", "osdpl"):
         lose(bed, what)

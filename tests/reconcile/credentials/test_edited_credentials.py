@@ -37,7 +37,7 @@ def reason(bed: Bed) -> tuple[str, str]:
     return bed.condition()["status"], bed.condition()["reason"]
 
 
-def test_an_edit_is_told_with_the_way_back_and_holds_nothing_up(bed: Bed) -> None:
+def test_an_edit_is_reported_with_the_way_back_and_holds_nothing_up(bed: Bed) -> None:
     before = bed.texts(NAME)["admin-password"]
     write(bed, NAME, {"admin-password": "of-a-person"})
     assert bed.reconcile() == RESYNC
@@ -55,7 +55,7 @@ def test_an_edit_is_told_with_the_way_back_and_holds_nothing_up(bed: Bed) -> Non
     assert reason(bed) == ("True", "SecretsReady")
 
 
-def test_an_edit_is_told_by_every_pass_and_once_by_an_event(bed: Bed) -> None:
+def test_an_edit_is_reported_by_every_pass_and_once_by_an_event(bed: Bed) -> None:
     write(bed, NAME, {"admin-password": "of-a-person"})
     bed.reconcile()
     told = len(bed.events.seen)
@@ -78,7 +78,7 @@ def test_an_edit_that_is_meant_is_taken_as_it_is(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "no record", '{"key": "0123456789abcdef", "digests": {}}'])
-def test_a_record_of_another_key_or_of_nobodys_is_made_again_and_nothing_is_told(bed: Bed, text: str) -> None:
+def test_a_record_of_another_key_is_made_again_without_a_report(bed: Bed, text: str) -> None:
     note(bed, text)
     bed.reconcile()
     assert reason(bed) == ("True", "SecretsReady")
@@ -94,7 +94,7 @@ def test_what_others_put_beside_is_theirs_to_change(bed: Bed) -> None:
         assert reason(bed) == ("True", "SecretsReady")
 
 
-def test_what_is_lost_and_made_anew_on_purpose_is_not_edited(bed: Bed) -> None:
+def test_what_is_lost_and_made_again_on_purpose_is_not_edited(bed: Bed) -> None:
     before = bed.texts(NAME)["admin-password"]
     write(bed, NAME, {"admin-password": ""})
     bed.reconcile()
@@ -102,7 +102,7 @@ def test_what_is_lost_and_made_anew_on_purpose_is_not_edited(bed: Bed) -> None:
     assert reason(bed) == ("True", "SecretsReady")
 
 
-def test_a_region_that_is_paused_is_told_and_nothing_is_noted(bed: Bed) -> None:
+def test_a_region_that_is_paused_is_reported_and_nothing_is_noted(bed: Bed) -> None:
     note(bed, None)
     bed.edit(mode="Paused")
     bed.reconcile()
@@ -128,7 +128,7 @@ def test_a_rotation_replaces_what_was_edited_and_is_no_edit_itself() -> None:
     assert len(edited) == 1
 
 
-def test_accounts_of_a_service_that_is_gone_are_told(bed: Bed) -> None:
+def test_accounts_of_a_service_that_is_gone_are_reported(bed: Bed) -> None:
     write(bed, NAME, {"account-suffix": "-2"})
     bed.put_bundle("identity")
     bed.edit(**{"with": ["database"]})
@@ -163,7 +163,7 @@ def own(bed: Bed, text: bytes, credential: str = "admin-password") -> None:
         (b" mine-alone", "begins or ends with a blank"),
     ],
 )
-def test_a_persons_text_that_files_do_not_hold_is_told(bed: Bed, text: bytes, words: str) -> None:
+def test_a_persons_text_that_files_do_not_hold_is_reported(bed: Bed, text: bytes, words: str) -> None:
     own(bed, text)
     assert bed.reconcile() == RESYNC
     assert reason(bed) == ("True", "CredentialDoubtful")

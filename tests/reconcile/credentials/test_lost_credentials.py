@@ -133,7 +133,7 @@ def test_a_record_of_other_values_is_not_believed(bed: Bed) -> None:
     assert "no release that uses it has a record of it" in bed.condition()["message"]
 
 
-def test_a_revision_of_somebody_elses_helm_is_passed_over(bed: Bed) -> None:
+def test_a_revision_of_anothers_helm_is_passed_over(bed: Bed) -> None:
     before = bed.texts(DATABASE)
     install(bed, "keystone", ours=False, **{"root-password": "another"})
     bed.kube.delete(SECRET, DATABASE, NS)
@@ -152,7 +152,7 @@ def test_nothing_is_brought_back_while_the_region_is_paused(bed: Bed) -> None:
     assert bed.secret(DATABASE) is not None
 
 
-def test_an_emptied_key_is_made_anew_although_it_is_recorded(bed: Bed) -> None:
+def test_an_emptied_key_is_made_again_although_it_is_recorded(bed: Bed) -> None:
     before = bed.texts(DATABASE)["root-password"]
     bed.kube.delete(SECRET, DATABASE, NS)
     bed.put_secret(DATABASE, {"root-password": ""})
@@ -195,7 +195,7 @@ def records_read(kube: FakeKube) -> int:
     return sum(name.startswith("sh.helm.release.v1.keystone") for name in names)
 
 
-def test_no_text_is_told(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_text_is_reported(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     texts = {text for secret in bed.all_texts().values() for text in secret.values()}
     bed.kube.delete(SECRET, DATABASE, NS)

@@ -81,7 +81,7 @@ def test_what_comes_is_not_missed_in_the_pass_that_brings_it() -> None:
         ("requests", f"{THERE}/ldap-bind", "osctl.dev/shared is neither offer nor request"),
     ],
 )
-def test_what_nobody_can_read_is_told(bed: Bed, word: str, other: str, told: str) -> None:
+def test_an_unreadable_record_is_reported(bed: Bed, word: str, other: str, told: str) -> None:
     put(bed, NS, "mistaken", word, other)
     bed.reconcile()
     assert told in bed.condition()["message"]
@@ -103,7 +103,7 @@ def test_a_stale_copy_is_brought_up_to_date(bed: Bed) -> None:
     assert texts(bed, THERE, "openstack") == {}
 
 
-def test_what_is_not_offered_any_more_is_taken_back_and_told(bed: Bed) -> None:
+def test_what_is_not_offered_any_more_is_taken_back_and_reported(bed: Bed) -> None:
     bed.kube.delete(SECRET, "ldap-bind", THERE)
     change(bed, NS, "reader", lambda one: one["metadata"].update(labels={}))
     later(bed)
@@ -134,7 +134,7 @@ def test_what_a_store_deletes_and_makes_again_is_never_missed(bed: Bed) -> None:
     assert "is gone" not in bed.condition()["message"]
 
 
-def test_an_offer_that_is_there_again_is_waited_for_anew_when_it_goes_again(bed: Bed) -> None:
+def test_an_offer_that_is_there_again_is_waited_for_again_when_it_goes_again(bed: Bed) -> None:
     bed.kube.delete(SECRET, "ldap-bind", THERE)
     bed.reconcile()
     put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
@@ -216,7 +216,7 @@ def why(bed: Bed, namespace: str, name: str) -> str:
     return str((found["metadata"].get("annotations") or {}).get("osctl.dev/not-copied", ""))
 
 
-def test_whoever_asks_reads_on_the_secret_why_it_is_empty_until_it_is_not(bed: Bed) -> None:
+def test_the_requested_secret_says_why_it_is_empty_until_it_is_filled(bed: Bed) -> None:
     put(bed, NS, "licence", "request", f"{THERE}/licence")
     bed.reconcile()
     assert why(bed, NS, "licence") == f"Secret {THERE}/licence, which {NS}/licence requests, does not exist"
@@ -238,7 +238,7 @@ def test_who_has_a_copy_of_the_regions_reads_there_that_it_was_taken_back(bed: B
     assert why(bed, THERE, "openstack") == f"Secret {NS}/reader is not offered to {THERE}/openstack any more"
 
 
-def test_one_with_content_of_its_own_is_told_and_keeps_it(bed: Bed) -> None:
+def test_one_with_content_of_its_own_is_reported_and_keeps_it(bed: Bed) -> None:
     put(bed, THERE, "theirs", "request", f"{NS}/licence", own="text")
     put(bed, NS, "licence", "offer", f"{THERE}/theirs", key="ours")
     bed.reconcile()
@@ -258,7 +258,7 @@ def deny(kube: FakeKube, namespace: str) -> None:
     kube.get = denied  # type: ignore[method-assign]
 
 
-def test_without_the_right_to_look_a_copy_stays_and_the_way_is_told(bed: Bed) -> None:
+def test_without_the_right_to_look_a_copy_stays_and_the_way_is_reported(bed: Bed) -> None:
     deny(bed.kube, THERE)
     bed.reconcile()
     assert texts(bed, NS, "ldap") == {"password": "one"}
@@ -267,7 +267,7 @@ def test_without_the_right_to_look_a_copy_stays_and_the_way_is_told(bed: Bed) ->
     assert "openstack/reader is offered to directory/openstack" in message
 
 
-def test_what_the_api_server_refuses_is_told_without_its_words(bed: Bed) -> None:
+def test_what_the_api_server_refuses_is_reported_without_its_words(bed: Bed) -> None:
     def refuse(request: Request) -> None:
         if request.kind == "Secret" and request.verb == "replace":
             raise ObjectRefused("the text: one")

@@ -111,7 +111,7 @@ def test_a_region_that_asks_for_none_has_none(bed: Bed) -> None:
     assert bed.all_texts().keys() == {"database-credentials", "identity-credentials"}
 
 
-def test_each_release_gets_its_certificate_and_everybody_the_bundle(bed: Bed) -> None:
+def test_each_release_gets_its_certificate_and_all_get_the_bundle(bed: Bed) -> None:
     assert bed.reconcile() == RESYNC
     secret = bed.secret("keystone-tls-api") or {}
     assert secret["type"] == "kubernetes.io/tls"
@@ -163,7 +163,7 @@ def test_a_renewal_changes_the_digest_of_each_certificate_once(bed: Bed) -> None
     assert bed.all_texts() == after
 
 
-def test_a_bundle_that_somebody_edited_is_written_anew(bed: Bed) -> None:
+def test_an_edited_bundle_is_written_again(bed: Bed) -> None:
     bed.reconcile()
     before, said = bed.all_texts(), len(bed.events.seen)
     secret = bed.secret(CA_BUNDLE_SECRET) or {}
@@ -293,7 +293,7 @@ def test_an_authority_that_ends_before_certificates_of_it_would_is_named(bed: Be
 
 
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "nova-tls-api"])
-def test_a_secret_of_somebody_else_is_named_and_never_touched(bed: Bed, name: str) -> None:
+def test_a_secret_of_others_is_named_and_never_touched(bed: Bed, name: str) -> None:
     bed.put_secret(name, {"tls.crt": "mine"})
     assert bed.reconcile() == SOON_SECONDS
     assert bed.texts(name) == {"tls.crt": "mine"}
@@ -557,7 +557,7 @@ def put_foreign_leaf(bed: Bed) -> str:
     return pair.chain
 
 
-def test_a_foreign_certificate_in_a_secret_of_ours_is_made_anew_and_is_no_lost_authority(bed: Bed) -> None:
+def test_a_foreign_certificate_in_a_secret_of_ours_is_made_again_and_is_no_lost_authority(bed: Bed) -> None:
     bed.reconcile()
     bed.put_releases()
     bed.deploy("keystone")
@@ -576,7 +576,7 @@ def test_a_foreign_certificate_in_a_secret_of_ours_is_made_anew_and_is_no_lost_a
     assert bed.kube.writes == []
 
 
-def test_a_foreign_certificate_is_made_anew_also_while_an_authority_is_lost(bed: Bed) -> None:
+def test_a_foreign_certificate_is_made_again_also_while_an_authority_is_lost(bed: Bed) -> None:
     """Nobody trusts it, and everybody trusts those that stay."""
     bed.reconcile()
     bed.put_releases()

@@ -136,7 +136,7 @@ def test_a_pass_without_a_change_writes_nothing_and_asks_keystone_seldom(running
     assert not running.kube.writes and not running.keystone.changes
 
 
-def test_roles_that_somebody_takes_away_come_back_and_those_that_somebody_gives_are_told(
+def test_roles_that_others_take_away_come_back_and_those_that_others_give_are_reported(
     running: ReadersBed,
 ) -> None:
     user = running.keystone.user(READER)["id"]
@@ -148,7 +148,7 @@ def test_roles_that_somebody_takes_away_come_back_and_those_that_somebody_gives_
     assert "account osctl-reader, which must be read-only, has 1 more roles" in running.condition()["message"]
 
 
-def test_an_account_of_that_name_that_somebody_else_made_is_left_alone(bed: ReadersBed) -> None:
+def test_an_account_of_that_name_that_others_made_is_left_alone(bed: ReadersBed) -> None:
     bed.keystone.add_user(READER)
     before = dict(bed.keystone.user(READER))
     bed.passes()
@@ -170,7 +170,7 @@ def test_a_secret_of_that_name_that_something_else_made_is_not_overwritten(bed: 
     assert bed.texts(EXPORT) == {"clouds.yaml": "mine"}
 
 
-def test_one_that_is_switched_off_in_keystone_is_told_with_the_way_on(running: ReadersBed) -> None:
+def test_one_that_is_switched_off_in_keystone_is_reported_with_the_way_on(running: ReadersBed) -> None:
     running.keystone.user(READER)["enabled"] = False
     running.clock.advance(300)
     running.passes(1)
@@ -221,7 +221,7 @@ def test_what_was_exported_stays_while_keystone_is_away(running: ReadersBed) -> 
     assert "with 503" in running.condition()["message"]
 
 
-def test_a_password_that_keystone_does_not_take_is_told(bed: ReadersBed) -> None:
+def test_a_password_that_keystone_does_not_take_is_reported(bed: ReadersBed) -> None:
     bed.keystone.refusing = True
     bed.passes()
     assert "does not make account osctl-reader" in bed.condition()["message"]

@@ -145,7 +145,7 @@ def test_while_keystone_is_away_it_waits(bed: ReadersBed) -> None:
     assert not bed.keystone.lets_in(*before)
 
 
-def test_the_name_of_somebody_elses_account_is_left_out(bed: ReadersBed) -> None:
+def test_the_name_of_anothers_account_is_left_out(bed: ReadersBed) -> None:
     bed.keystone.add_user(NEXT)
     bed.ask()
     bed.passes()
@@ -155,7 +155,7 @@ def test_the_name_of_somebody_elses_account_is_left_out(bed: ReadersBed) -> None
     assert bed.keystone.names() == [NEXT, f"{READER}-3"]
 
 
-def test_what_it_remembers_is_put_back_where_somebody_takes_it_away(bed: ReadersBed) -> None:
+def test_what_it_remembers_is_put_back_where_others_take_it_away(bed: ReadersBed) -> None:
     before = bed.login()
     bed.ask()
     bed.passes()
@@ -182,7 +182,7 @@ def test_a_secret_restored_from_before_a_rotation_is_followed(bed: ReadersBed) -
     assert bed.copied() == bed.exported()
 
 
-def test_no_password_is_told_anywhere(bed: ReadersBed, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_password_is_reported_anywhere(bed: ReadersBed, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     passwords = {bed.login()[1], bed.keystone.admin_password}
     bed.ask()

@@ -57,7 +57,7 @@ def bed() -> Bed:
 
 
 @refused
-def test_credentials_that_cannot_be_written_are_told_and_certificates_do_not_end(
+def test_credentials_that_cannot_be_written_are_reported_and_certificates_do_not_end(
     bed: Bed, error: KubeError
 ) -> None:
     bed.kube.before_write = refuse("identity-credentials", error=error)
@@ -88,7 +88,7 @@ def test_lost_credentials_that_cannot_be_written_hold_up_no_others(error: KubeEr
 
 @refused
 @pytest.mark.parametrize("name", [AUTHORITY_SECRET, CA_BUNDLE_SECRET, "keystone-tls-api"])
-def test_a_certificate_that_cannot_be_written_is_told(bed: Bed, name: str, error: KubeError) -> None:
+def test_a_certificate_that_cannot_be_written_is_reported(bed: Bed, name: str, error: KubeError) -> None:
     bed.kube.before_write = refuse(name, error=error)
     bed.give(operators(1))
     bed.days(40)
@@ -108,7 +108,7 @@ def test_no_certificate_is_made_of_an_authority_that_could_not_be_recorded(bed: 
     assert {name: bed.texts(name) for name in before} == before
 
 
-def test_a_certificate_that_cannot_be_deleted_is_told(bed: Bed) -> None:
+def test_a_certificate_that_cannot_be_deleted_is_reported(bed: Bed) -> None:
     bed.kube.before_write = refuse("nova-tls-api", verb="delete")
     bed.wanted = bed.wanted[:1]
     for bundle in ("keystone", "nova"):
@@ -123,7 +123,7 @@ def test_a_certificate_that_cannot_be_deleted_is_told(bed: Bed) -> None:
 
 
 @refused
-def test_a_clouds_yaml_that_cannot_be_written_is_told(error: KubeError) -> None:
+def test_a_clouds_yaml_that_cannot_be_written_is_reported(error: KubeError) -> None:
     bed = Bed()
     put_keystone(bed)
     bed.kube.before_write = refuse(CLOUDS_SECRET, error=error)
@@ -140,7 +140,7 @@ def test_a_clouds_yaml_that_cannot_be_written_is_told(error: KubeError) -> None:
 
 
 @refused
-def test_a_copy_that_cannot_be_noted_is_not_made_and_is_told(error: KubeError) -> None:
+def test_a_copy_that_cannot_be_noted_is_not_made_and_is_reported(error: KubeError) -> None:
     bed = Bed()
     put(bed, NS, "reader", "offer", f"{THERE}/openstack", account="reader")
     put(bed, THERE, "openstack", "request", f"{NS}/reader")
@@ -156,7 +156,7 @@ def test_a_copy_that_cannot_be_noted_is_not_made_and_is_told(error: KubeError) -
 
 
 @refused
-def test_a_copy_of_ours_that_cannot_be_filled_is_told(error: KubeError) -> None:
+def test_a_copy_of_ours_that_cannot_be_filled_is_reported(error: KubeError) -> None:
     bed = Bed()
     put(bed, THERE, "ldap-bind", "offer", f"{NS}/ldap", password="one")
     put(bed, NS, "ldap", "request", f"{THERE}/ldap-bind")

@@ -56,7 +56,7 @@ def test_it_ends_with_one_account_for_each_server(bed: RotationBed) -> None:
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_what_may_not_be_written_to_is_told(bed: RotationBed, *, begun: bool) -> None:
+def test_what_may_not_be_written_to_is_reported(bed: RotationBed, *, begun: bool) -> None:
     bed.ask("compute")
     if begun:
         bed.reconcile()
@@ -109,7 +109,7 @@ def test_the_account_before_stays_until_the_last_pod_is_replaced(bed: RotationBe
 
 
 @pytest.mark.slow
-def test_what_the_next_account_cannot_be_given_is_told_before_anything_goes(bed: RotationBed) -> None:
+def test_what_the_next_account_cannot_be_given_is_reported_before_anything_goes(bed: RotationBed) -> None:
     right = "GRANT PROXY ON 'boss'@'%' TO `nova-2`@`%`"
     bed.servers.not_given["nova"] = right
     bed.ask("compute")
@@ -181,7 +181,7 @@ def test_a_rotation_that_a_clock_far_ahead_has_begun_goes_on(bed: RotationBed) -
 
 
 @pytest.mark.slow
-def test_who_else_uses_the_account_before_is_told_and_keeps_it(bed: RotationBed) -> None:
+def test_who_else_uses_the_account_before_is_reported_and_keeps_it(bed: RotationBed) -> None:
     bed.servers.others[Server.DATABASE, "nova"] = 3
     bed.ask("compute")
     bed.settle()
@@ -360,7 +360,7 @@ def test_a_second_look_writes_nothing(bed: RotationBed) -> None:
     # What lies before a write lies after the one before it.
     swept(product(range(1, 9), (False, True)), daily=[(1, False), *((nth, True) for nth in range(1, 9))]),
 )
-def test_killed_at_any_write_it_ends_all_the_same(bed: RotationBed, nth: int, after: bool) -> None:
+def test_killed_at_any_write_it_ends_anyway(bed: RotationBed, nth: int, after: bool) -> None:
     bed.ask("compute")
     passes = KilledPasses(bed, nth, after=after, servers=False)
     for _ in range(12):
@@ -419,7 +419,7 @@ def test_accounts_of_a_service_that_is_disabled_meanwhile_go_once_it_is_back(bed
 
 
 @pytest.mark.slow
-def test_accounts_that_the_values_name_otherwise_by_now_are_told_until_they_are_gone(
+def test_accounts_that_the_values_name_otherwise_by_now_are_reported_until_they_are_gone(
     bed: RotationBed,
 ) -> None:
     bed.ask("image")
@@ -535,7 +535,7 @@ def test_in_a_pause_the_status_keeps_what_the_annotation_was(bed: RotationBed) -
 
 
 @pytest.mark.slow
-def test_one_that_nobody_knows_any_more_is_told_and_left_alone(bed: RotationBed) -> None:
+def test_an_unknown_one_is_reported_and_left_alone(bed: RotationBed) -> None:
     before = bed.texts("image-credentials")
     bed.ask("image")
     write_over(bed, "cut {")
@@ -587,7 +587,7 @@ def restore(bed: RotationBed, backup: KubeObject) -> None:
 
 
 @pytest.mark.parametrize("how", ["lost", "overwritten"])
-def test_passwords_of_before_a_rotation_work_again_after_a_restore(bed: RotationBed, how: str) -> None:
+def test_passwords_from_before_a_rotation_work_again_after_a_restore(bed: RotationBed, how: str) -> None:
     backup = bed.kube.get(SECRET, "image-credentials", NS)
     assert backup is not None
     bed.ask("image")
@@ -604,7 +604,7 @@ def test_passwords_of_before_a_rotation_work_again_after_a_restore(bed: Rotation
     assert bed.texts("image-credentials")["account-suffix"] == "-3", "glance-2 has another password"
 
 
-def test_names_that_are_taken_are_told_and_not_searched_without_end(bed: RotationBed) -> None:
+def test_names_that_are_taken_are_reported_and_not_searched_without_end(bed: RotationBed) -> None:
     bed.servers.accounts |= {(Server.BROKER, f"glance-{number}"): "" for number in range(2, 500)}
     bed.ask("image")
     bed.reconcile()

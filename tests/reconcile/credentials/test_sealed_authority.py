@@ -73,7 +73,7 @@ def test_a_key_that_an_earlier_version_has_stored_is_sealed_and_signs_on() -> No
     assert {name for name in before if texts[name] != before[name]} == {AUTHORITY_SECRET}
 
 
-def test_a_key_that_is_lost_costs_the_authority_and_nobodys_trust(bed: Bed) -> None:
+def test_a_lost_key_costs_the_authority_and_no_trust(bed: Bed) -> None:
     """As after a restore of the region's namespace alone."""
     bed.reconcile()
     bed.put_releases()

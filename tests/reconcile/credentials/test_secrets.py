@@ -292,7 +292,7 @@ def test_writers_that_never_rest_end_in_a_conflict_to_retry_later(bed: Bed) -> N
         bed.reconcile()
 
 
-def test_a_lost_secret_is_reported_and_not_made_anew(bed: Bed) -> None:
+def test_a_lost_secret_is_reported_and_not_made_again(bed: Bed) -> None:
     bed.reconcile()
     bed.kube.delete(SECRET, "database-credentials", NS)
     for _ in range(3):
@@ -331,7 +331,7 @@ def lose_region(bed: Bed) -> None:
     bed.create_region()
 
 
-def test_what_was_lost_before_the_region_came_back_is_not_made_anew(bed: Bed) -> None:
+def test_what_was_lost_before_the_region_came_back_is_not_made_again(bed: Bed) -> None:
     bed.reconcile()
     install(bed, "database")
     before = bed.texts("database-credentials")
@@ -347,7 +347,7 @@ def test_what_was_lost_before_the_region_came_back_is_not_made_anew(bed: Bed) ->
     assert bed.texts("database-credentials") == before
 
 
-def test_what_was_lost_is_not_made_anew_either_once_something_else_is_recorded(bed: Bed) -> None:
+def test_what_was_lost_is_not_made_again_either_once_something_else_is_recorded(bed: Bed) -> None:
     """The spec is refused at first, and ends of certificates are published meanwhile."""
     tls = {"tls": {"public": {"enabled": True, "secretName": "public-cert"}}}
     bed.reconcile()
@@ -374,7 +374,7 @@ def test_what_a_release_is_to_use_from_now_on_is_new(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize("how", ["deleted", "emptied"])
-def test_what_was_lost_is_not_made_anew_while_a_claim_of_the_service_was_kept(bed: Bed, how: str) -> None:
+def test_what_was_lost_is_not_made_again_while_a_claim_of_the_service_was_kept(bed: Bed, how: str) -> None:
     bed.reconcile()
     keep_claim(bed, "mariadb")
     bed.edit(**{"with": ["identity"]})
@@ -628,7 +628,7 @@ def test_an_owned_secret_of_a_paused_region_is_neither_completed_nor_labelled() 
     assert bed.all_texts() == {"identity-credentials": {"admin-password": "theirs"}}
 
 
-def test_a_refusal_to_take_back_an_owner_is_told_with_what_is_wrong_in_the_spec(bed: Bed) -> None:
+def test_a_refusal_to_take_back_an_owner_is_reported_with_what_is_wrong_in_the_spec(bed: Bed) -> None:
     def refuse(request: Request) -> None:
         if request.kind == "Secret":
             raise ObjectRefused("a policy forbids it")
@@ -814,7 +814,7 @@ def test_a_reference_that_cannot_be_read_does_not_hold_up_the_credentials_of_a_r
     assert bed.texts("identity-credentials").keys() == {"admin-password", "database-password"}
 
 
-def test_a_secret_of_a_person_that_is_no_text_is_told_as_what_it_is() -> None:
+def test_a_secret_of_a_person_that_is_no_text_is_reported_as_what_it_is() -> None:
     credentials = {"networking": {"metadata-secret": {"name": "theirs", "key": "shared"}}}
     bed = Bed(features={"credentials": credentials})
     bed.put_secret("theirs", {"shared": "one line\n"})

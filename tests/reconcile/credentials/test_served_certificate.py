@@ -70,7 +70,7 @@ def test_the_secret_that_the_spec_names_counts_first(bed: Bed) -> None:
     assert clouds(bed)["public"]["cacert"] == "/etc/openstack/ca.crt"
 
 
-def test_what_clients_would_refuse_is_told_and_holds_nothing_up(bed: Bed) -> None:
+def test_what_clients_would_refuse_is_reported_and_holds_nothing_up(bed: Bed) -> None:
     bed.put_secret(NAME, leaf(bed, operators(1), "other.example"))
     bed.reconcile()
     found = bed.condition()
@@ -85,7 +85,7 @@ def test_what_clients_would_refuse_is_told_and_holds_nothing_up(bed: Bed) -> Non
     assert "clients refuse" not in bed.condition()["message"]
 
 
-def test_the_key_of_another_certificate_is_told(bed: Bed) -> None:
+def test_the_key_of_another_certificate_is_reported(bed: Bed) -> None:
     good, other = leaf(bed, operators(1), *HOSTS), leaf(bed, operators(1), *HOSTS, seed=8)
     bed.put_secret(NAME, {**good, "tls.key": other["tls.key"]})
     bed.reconcile()

@@ -74,7 +74,7 @@ def test_the_next_stage_waits_for_the_last_pod(bed: SharedKeysBed) -> None:
 
 
 @pytest.mark.slow
-def test_a_next_key_that_somebody_took_out_is_made_again(bed: SharedKeysBed) -> None:
+def test_a_next_key_that_others_took_out_is_made_again(bed: SharedKeysBed) -> None:
     bed.ask("compute")
     bed.reconcile()
     bed.edit_secret(COMPUTE, {"ssh-private-key-next": None})

@@ -180,7 +180,7 @@ def test_after_a_restart_the_status_stays_until_everything_is_known(health: Heal
     assert health.cluster.status() == before
 
 
-def test_a_deletion_that_no_watch_told_is_noticed_when_the_watch_begins_anew(health: Health) -> None:
+def test_a_deletion_that_no_watch_reported_is_noticed_when_the_watch_begins_again(health: Health) -> None:
     health.cluster.put(deployment())
     health.cluster.put(deployment(name="nova-scheduler"))
     health.reconcile()
@@ -191,7 +191,7 @@ def test_a_deletion_that_no_watch_told_is_noticed_when_the_watch_begins_anew(hea
     assert set(health.cluster.status()["health"]["nova"]) == {"api"}
 
 
-def test_a_deletion_that_nothing_told_is_noticed_in_time(health: Health) -> None:
+def test_a_deletion_that_nothing_reported_is_noticed_in_time(health: Health) -> None:
     health.cluster.put(deployment())
     health.reconcile()
     health.cluster.cut = True
@@ -202,7 +202,7 @@ def test_a_deletion_that_nothing_told_is_noticed_in_time(health: Health) -> None
     assert not health.component()
 
 
-def test_a_change_that_the_watch_has_not_told_yet_is_no_reason_to_forget(health: Health) -> None:
+def test_a_change_that_the_watch_has_not_reported_yet_is_no_reason_to_forget(health: Health) -> None:
     health.cluster.put(deployment())
     health.reconcile()
     health.cluster.cut = True
@@ -227,7 +227,7 @@ def test_what_comes_while_the_list_is_under_way_is_kept(health: Health) -> None:
     assert health.component("scheduler")["status"] == "Ready"
 
 
-def test_a_pod_made_anew_under_its_name_survives_the_late_end_of_the_old_one(health: Health) -> None:
+def test_a_pod_made_again_under_its_name_survives_the_late_end_of_the_old_one(health: Health) -> None:
     old = health.cluster.put(pod("mariadb-server-0", ("StatefulSet", "mariadb-server")))
     health.cluster.remove("Pod", "mariadb-server-0")
     health.cluster.put(pod("mariadb-server-0", ("StatefulSet", "mariadb-server")))
@@ -243,7 +243,7 @@ def test_an_older_event_does_not_undo_a_newer_one(health: Health) -> None:
     assert health.component()["status"] == "Ready"
 
 
-def test_an_event_that_changes_nothing_of_interest_is_told_to_be_none(health: Health) -> None:
+def test_an_event_that_changes_nothing_of_interest_is_reported_as_none(health: Health) -> None:
     there = health.cluster.put(deployment())
     again = copy.deepcopy(there)
     again["metadata"]["annotations"]["someone"] = "was here"
@@ -332,7 +332,7 @@ def test_a_workload_that_someone_deleted_is_missed(health: Health) -> None:
     assert health.cluster.condition("WorkloadsHealthy")["status"] == "True"
 
 
-def test_what_only_the_watch_has_not_told_yet_is_not_missed(health: Health) -> None:
+def test_what_only_the_watch_has_not_reported_yet_is_not_missed(health: Health) -> None:
     health.records.manifests["nova", 1] = RenderedRelease((rendered("nova-api"),), ())
     health.records.statuses["nova", 1] = "pending-install"
     health.cluster.bundle("nova", state="Installing", settled=False)
@@ -489,7 +489,7 @@ def test_a_log_that_is_slow_to_come_holds_up_nothing(health: Health) -> None:
     ],
     ids=["DaemonSet", "Job"],
 )
-def test_why_nobody_can_make_its_pods_is_told_when_it_takes_too_long(
+def test_the_cause_of_missing_pods_is_reported_when_it_takes_too_long(
     health: Health, workload: dict[str, Any], words: str
 ) -> None:
     for age, quota in ((300, "an older quota"), (20, "exceeded quota: compute")):
@@ -522,7 +522,7 @@ def refusal(workload: dict[str, Any], message: str, last: str) -> dict[str, Any]
     }
 
 
-def test_flapping_is_told_and_ends_by_itself(health: Health) -> None:
+def test_flapping_is_reported_and_ends_by_itself(health: Health) -> None:
     for _ in range(3):
         health.cluster.put(deployment())
         health.reconcile()
@@ -582,9 +582,7 @@ def test_the_probes_end_with_the_region(health: Health) -> None:
 
 
 @pytest.mark.parametrize("seconds", [60, 1200])
-def test_after_how_long_pods_that_nobody_makes_are_a_failure_is_a_setting(
-    health: Health, seconds: float
-) -> None:
+def test_a_setting_says_when_missing_pods_are_a_failure(health: Health, seconds: float) -> None:
     health.start(progress_deadline=seconds)
     health.cluster.relist(*PARSERS)
     health.cluster.put(job())

@@ -108,7 +108,7 @@ def calm() -> Region:
 
 
 @pytest.mark.parametrize("after_another", [0.0, 0.1, 0.25, 0.5, 1.0, 1.2, 3.0])
-def test_a_change_is_told_within_two_seconds_however_soon_after_another(
+def test_a_change_is_reported_within_two_seconds_however_soon_after_another(
     calm: Region, after_another: float
 ) -> None:
     # Another component each time: one that comes and goes is damped.
@@ -138,7 +138,9 @@ def test_a_look_at_fifty_components_asks_for_no_object_but_the_region(calm: Regi
 
 
 @pytest.mark.slow
-def test_a_storm_is_looked_at_a_few_times_a_second_and_what_comes_after_is_told_in_time(calm: Region) -> None:
+def test_a_storm_is_looked_at_a_few_times_a_second_and_what_comes_after_is_reported_in_time(
+    calm: Region,
+) -> None:
     calm.live(700.0)
     looks, writes = 0, 0
     for number in range(200):

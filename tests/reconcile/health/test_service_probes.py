@@ -122,7 +122,7 @@ def test_a_region_that_is_well(region: _Region) -> None:
     )
 
 
-def test_a_service_that_is_down_is_told(region: _Region) -> None:
+def test_a_service_that_is_down_is_reported(region: _Region) -> None:
     region.cloud.up = False
     assert region.round()["compute-services"] == (
         Health.UNHEALTHY,
@@ -131,7 +131,7 @@ def test_a_service_that_is_down_is_told(region: _Region) -> None:
     assert region.measures.value(metrics.PROBE_SUCCESS, probe="compute-services") == 0
 
 
-def test_an_endpoint_that_cannot_be_reached_is_told(region: _Region) -> None:
+def test_an_endpoint_that_cannot_be_reached_is_reported(region: _Region) -> None:
     region.cloud.statuses[URLS[1]] = 0
     assert region.round()["endpoints"] == (
         Health.UNHEALTHY,
@@ -205,7 +205,7 @@ def test_what_comes_to_be_asked_during_a_round_is_asked_right_after_it(region: _
     assert region.probes.due_in() == 0.0
 
 
-def test_one_thread_asks_for_ever(region: _Region) -> None:
+def test_one_thread_asks_forever(region: _Region) -> None:
     threads = set()
     ask = region.cloud._ask
 

@@ -40,7 +40,7 @@ def is_theirs(world: NodeWorld) -> bool:
 
 
 @pytest.mark.slow
-def test_what_nova_refuses_is_told_and_tried_ever_more_seldom(world: NodeWorld) -> None:
+def test_what_nova_refuses_is_reported_and_tried_ever_more_seldom(world: NodeWorld) -> None:
     world.edit_node("cmp1", ZONE)
     asked = 0
 
@@ -70,7 +70,7 @@ def test_a_refusal_for_one_host_does_not_hold_up_another(world: NodeWorld) -> No
     assert [one.hosts for one in world.cloud.groups.values()] == [{"cmp2"}]
 
 
-def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_all_the_same(world: NodeWorld) -> None:
+def test_an_aggregate_that_we_made_and_could_not_mark_is_ours_anyway(world: NodeWorld) -> None:
     world.edit_node("cmp1", ZONE)
 
     def killed(name: str, subject: str) -> None:

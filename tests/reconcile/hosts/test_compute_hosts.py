@@ -23,7 +23,7 @@ def harm(world: NodeWorld) -> list[tuple[str, str]]:
     return [call for call in world.cloud.writes if call[0] in HARMFUL]
 
 
-def test_a_quiet_cloud_is_written_to_by_nobody(world: NodeWorld) -> None:
+def test_a_quiet_cloud_gets_no_writes(world: NodeWorld) -> None:
     world.reconcile(3)
     world.kube.forget_requests()
     world.reconcile(5)
@@ -367,7 +367,7 @@ def test_without_a_complete_look_nothing_is_done(many_unhealthy: NodeWorld, brok
     assert many_unhealthy.status("cmp1")["reason"] == "InService"
 
 
-def test_a_list_without_any_agent_enables_nobody_who_waits_for_agents(world: NodeWorld) -> None:
+def test_a_list_without_any_agent_enables_no_host_that_waits_for_agents(world: NodeWorld) -> None:
     for host in ("cmp1", "cmp2"):
         world.cloud.agents[host] = Agent(host, host, "Open vSwitch agent", alive=host == "cmp2")
     world.cordon("cmp1")
@@ -384,7 +384,7 @@ def test_a_list_without_any_agent_enables_nobody_who_waits_for_agents(world: Nod
     assert world.status("cmp1")["reason"] == "AgentsDown"
 
 
-def test_without_credentials_the_region_is_told_of_its_nodes_all_the_same(world: NodeWorld) -> None:
+def test_without_credentials_the_region_still_reports_its_nodes_anyway(world: NodeWorld) -> None:
     world.cloud.before = fail()
     world.reconcile(3)
     assert world.condition("NodesReady")["status"] == "True"
@@ -442,7 +442,7 @@ def test_the_volume_service_of_a_removed_node_is_disabled_with_our_mark(world: N
     assert world.cloud.volumes["cmp1@lvm"].reason == f"{MARK}node removed"
 
 
-def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
+def test_why_openstack_cannot_be_looked_at_is_reported(world: NodeWorld) -> None:
     world.cloud.before = fail("compute GET /os-services: 503")
     world.reconcile(2)
     reported = world.condition("NodesReady")
@@ -454,7 +454,7 @@ def test_why_openstack_cannot_be_looked_at_is_told(world: NodeWorld) -> None:
     assert "503" not in world.condition("NodesReady")["message"]
 
 
-def test_a_maintenance_that_waits_for_its_turn_keeps_nobody_from_caring_for_its_node(
+def test_a_maintenance_that_waits_for_its_turn_leaves_its_node_to_others(
     world: NodeWorld,
 ) -> None:
     world.cloud.boot(1, "cmp1")

@@ -199,7 +199,7 @@ def test_a_region_that_says_nothing_of_ceph_is_judged_by_its_hosts() -> None:
 
 
 @pytest.mark.slow
-def test_a_host_that_would_make_the_disks_anew_stops_it(world: NodeWorld) -> None:
+def test_a_host_that_would_make_the_disks_again_stops_it(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1", local_disk=True)
     override(world, "cmp2", LOCAL)
     world.reconcile(2, after=10)
@@ -254,7 +254,7 @@ def test_without_a_nova_compute_of_ours_nothing_is_certain() -> None:
     assert evacuated(world) == [] and "the controller does not know where cmp1 keeps disks" in reported(world)
 
 
-def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: NodeWorld) -> None:
+def test_what_may_not_be_read_is_not_known_again_and_holds_up_nothing(world: NodeWorld) -> None:
     refusing = world.kube.get
 
     def get(resource: object, name: str, namespace: str | None = None) -> object:
@@ -269,7 +269,7 @@ def test_what_may_not_be_read_is_not_known_anew_and_holds_up_nothing(world: Node
 
 
 @pytest.mark.slow
-def test_no_secret_is_in_what_is_remembered_or_told(world: NodeWorld) -> None:
+def test_no_secret_is_in_what_is_remembered_or_reported(world: NodeWorld) -> None:
     override(world, "cmp1", LOCAL)
     world.reconcile(2, after=10)
     world.cloud.boot(1, "cmp1", local_disk=True)

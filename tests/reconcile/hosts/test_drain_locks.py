@@ -166,7 +166,7 @@ def test_pods_that_fail_are_made_again_ever_more_seldom() -> None:
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
 
 
-def test_a_lock_that_admission_refuses_holds_up_nobody_else() -> None:
+def test_a_lock_that_admission_refuses_delays_no_other() -> None:
     world = NodeWorld("cmp1", "cmp2")
 
     def refuse(request: Request) -> None:
@@ -182,7 +182,7 @@ def test_a_lock_that_admission_refuses_holds_up_nobody_else() -> None:
     assert not world.cloud.services["cmp2"].enabled
 
 
-def test_a_budget_that_somebody_changed_is_put_right(world: NodeWorld) -> None:
+def test_a_budget_that_others_changed_is_put_right(world: NodeWorld) -> None:
     [budget] = world.kube.list(PDB, NAMESPACE)
     world.kube.replace({**budget, "spec": {**budget["spec"], "minAvailable": 0}})
     world.reconcile(2)
@@ -236,7 +236,7 @@ def test_a_budget_that_has_lost_its_labels_and_annotations_is_put_right(world: N
     assert world.status("cmp1")["drainLocked"] == "2 servers are on it"
 
 
-def test_a_pod_of_somebody_else_with_the_name_of_a_lock_is_told_and_left_alone() -> None:
+def test_a_pod_of_others_with_the_name_of_a_lock_is_reported_and_left_alone() -> None:
     world = NodeWorld("cmp1", "cmp2")
     meta = {"name": "osctl-drain-lock-cmp1", "namespace": NAMESPACE}
     theirs = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": "cmp2"}}

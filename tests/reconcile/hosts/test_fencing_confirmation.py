@@ -251,7 +251,7 @@ def test_a_compute_that_reports_while_it_is_held_down_ends_its_evacuation(by: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [{"reason": "being checked"}, {"forced_down": False}], ids=repr)
-def test_somebody_elses_change_of_a_compute_that_is_held_down_hides_no_report(
+def test_anothers_change_of_a_compute_that_is_held_down_hides_no_report(
     world: NodeWorld, change: dict[str, Any]
 ) -> None:
     """Between the same two passes: Nova's notes tell only that something was written."""
@@ -459,7 +459,7 @@ def test_one_that_was_given_before_anything_was_noted_of_the_compute_is_void(by:
     assert all(one.host != "cmp1" for one in world.cloud.hosted.values())
 
 
-def test_one_on_the_node_is_of_the_report_that_was_noted_when_somebody_looked() -> None:
+def test_one_on_the_node_is_of_the_report_that_was_noted_at_a_look() -> None:
     """It is written later: the compute has reported meanwhile, which is noted by then."""
     world = lost()
     world.reconcile(2)
@@ -541,7 +541,7 @@ def test_a_report_after_our_own_change_and_before_the_next_pass_makes_a_confirma
 
 
 @pytest.mark.parametrize("by", WORDS)
-def test_whoever_is_killed_after_a_change_of_ours_leaves_a_void_confirmation(by: str) -> None:
+def test_a_kill_after_a_change_of_ours_leaves_a_void_confirmation(by: str) -> None:
     """The service was not read back: nobody knows whether it reported."""
     world = lost()
     confirm(world, by)
@@ -595,7 +595,7 @@ def test_a_machine_that_stays_silent_is_evacuated_after_it_was_watched(by: str) 
     assert world.clock.monotonic() - forced >= QUIET
 
 
-def test_a_new_process_watches_anew(world: NodeWorld) -> None:
+def test_a_new_process_watches_again(world: NodeWorld) -> None:
     """It has not seen itself that the compute is silent."""
     world.quiet = QUIET
     world.restart()

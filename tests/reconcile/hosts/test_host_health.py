@@ -111,7 +111,7 @@ def test_a_node_whose_pods_have_not_come_yet_waits_for_them(world: NodeWorld) ->
     assert world.cloud.services["cmp1"].enabled
 
 
-def test_what_is_told_of_a_host_is_as_it_is_after_the_step(world: NodeWorld) -> None:
+def test_what_is_reported_a_host_is_as_it_is_after_the_step(world: NodeWorld) -> None:
     world.reconcile(1)
     world.cordon("cmp1")
     world.reconcile(1)
@@ -151,7 +151,7 @@ def end(world: NodeWorld, kind: str) -> None:
     world.reconcile(1, after=SHORT_PAUSES.cap)
 
 
-def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:
+def test_the_job_is_reported_while_it_works(unmapped: NodeWorld) -> None:
     unmapped.reconcile(1)
     [job] = unmapped.kube.list(JOB, NAMESPACE)
     assert job["spec"]["ttlSecondsAfterFinished"] == 3600
@@ -159,7 +159,7 @@ def test_the_job_is_told_of_while_it_works(unmapped: NodeWorld) -> None:
 
 
 @pytest.mark.parametrize(("kind", "words"), [("Failed", "failed, see its log"), ("Complete", "succeeded")])
-def test_how_the_job_ended_is_told(unmapped: NodeWorld, kind: str, words: str) -> None:
+def test_how_the_job_ended_is_reported(unmapped: NodeWorld, kind: str, words: str) -> None:
     end(unmapped, kind)
     assert words in unmapped.status("cmp1")["message"]
     assert len(unmapped.kube.list(JOB, NAMESPACE)) == 1

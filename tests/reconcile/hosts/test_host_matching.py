@@ -64,7 +64,7 @@ def test_a_drain_of_it_is_held_back_and_a_maintenance_moves_its_servers() -> Non
 
 
 @pytest.mark.slow
-def test_a_host_that_may_be_of_two_nodes_is_nobodys_until_a_person_says_whose() -> None:
+def test_a_host_of_two_possible_nodes_has_none_until_a_person_decides() -> None:
     """The machine of node-7 is called cmp1 by OpenStack, and another node has that name."""
     world = NodeWorld("cmp1", "node-7", nodes={"evacuation": "Auto", "holdDown": "60s"})
     del world.cloud.services["node-7"]
@@ -94,7 +94,7 @@ def test_a_host_that_may_be_of_two_nodes_is_nobodys_until_a_person_says_whose() 
     assert world.status("cmp1")["reason"] == "HostAmbiguous"
 
 
-def test_a_node_for_networks_that_may_be_two_hosts_is_told() -> None:
+def test_a_node_for_networks_that_may_be_two_hosts_is_reported() -> None:
     world = NodeWorld("cmp1")
     world.add_node("net1", compute=False)
     world.give_address("net1", "10.0.0.5")
@@ -140,7 +140,7 @@ def test_a_node_without_a_host_and_a_host_without_a_node_are_named() -> None:
     assert "hostsWithoutNode" not in world.region_status()
 
 
-def test_a_host_of_no_node_is_told_and_no_fault() -> None:
+def test_a_host_of_no_node_is_reported_and_no_fault() -> None:
     world = world_of(cmp1="10.0.0.1")
     world.cloud.add_host("somebody.example.org")
     world.reconcile(3)
@@ -149,7 +149,7 @@ def test_a_host_of_no_node_is_told_and_no_fault() -> None:
     assert world.cloud.writes == []
 
 
-def test_a_compute_that_only_its_address_can_tell_is_mapped_to_a_cell() -> None:
+def test_a_compute_that_only_its_address_identifies_is_mapped_to_a_cell() -> None:
     """Nova has no address of a host before it is mapped."""
     world = NodeWorld("cmp2")
     world.add_node("cmp1")

@@ -23,7 +23,7 @@ def world() -> NodeWorld:
     return world
 
 
-def test_what_is_not_known_any_more_is_told_as_of_the_last_look(world: NodeWorld) -> None:
+def test_what_is_not_known_any_more_is_reported_as_of_the_last_look(world: NodeWorld) -> None:
     last = timestamp(world.clock.now())
     known = world.status("cmp1")
     world.cloud.before = fail(SILENT)
@@ -45,7 +45,7 @@ def test_a_new_process_that_hears_nothing_makes_nothing_younger(world: NodeWorld
     assert (reported["reason"], reported["asOf"], reported["servers"]) == ("CloudUnknown", last, 2)
 
 
-def test_a_node_that_is_not_ready_meanwhile_is_told_with_both(world: NodeWorld) -> None:
+def test_a_node_that_is_not_ready_meanwhile_is_reported_with_both(world: NodeWorld) -> None:
     world.cloud.before = fail(SILENT)
     world.set_ready("cmp1", False)
     world.reconcile(2, after=20)

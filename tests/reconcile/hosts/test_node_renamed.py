@@ -165,7 +165,7 @@ def test_a_node_that_is_said_to_be_another_host_is_not_the_machine_of_its_addres
     assert evacuations(world) == 2
 
 
-def test_an_evacuation_ends_at_once_when_the_machine_is_ready_and_no_watch_has_told() -> None:
+def test_an_evacuation_ends_at_once_when_the_machine_is_ready_before_any_watch_reports() -> None:
     world = evacuating()
     begun = evacuations(world)
     world.watch = lambda: None  # type: ignore[method-assign]
@@ -174,7 +174,7 @@ def test_an_evacuation_ends_at_once_when_the_machine_is_ready_and_no_watch_has_t
     assert evacuations(world) == begun
 
 
-def test_no_pod_is_freed_while_its_machine_is_ready_as_a_node_that_no_watch_has_told_of() -> None:
+def test_no_pod_is_freed_while_its_machine_is_ready_as_an_unreported_node() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     world.reconcile(3)
     lose(world, "cmp1")

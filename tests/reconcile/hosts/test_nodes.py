@@ -150,7 +150,7 @@ def test_a_second_osdpl_is_left_alone(nodes: Nodes) -> None:
     assert nodes.cluster.kube.writes == []
 
 
-def test_a_loss_is_told_before_the_first_look_at_compute_hosts() -> None:
+def test_a_loss_is_reported_before_the_first_look_at_compute_hosts() -> None:
     nodes = Nodes(LastHostFindings())
     nodes.put("cmp1", "Unknown")
     nodes.reconcile()

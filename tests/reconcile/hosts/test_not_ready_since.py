@@ -78,7 +78,7 @@ def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
 
 
 @pytest.mark.slow
-def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again() -> None:
+def test_the_fencing_service_is_asked_again_for_a_machine_that_was_started_again() -> None:
     world = NodeWorld("cmp1", "cmp2", "cmp3", nodes={"evacuation": "Auto", "fencing": {"url": "https://f"}})
     world.cloud.boot(8, "cmp1", local_disk=False)
     world.reconcile(2)
@@ -100,7 +100,7 @@ def test_the_fencing_service_is_asked_anew_for_a_machine_that_was_started_again(
     assert len(world.kube.objects("ComputeMaintenance")) == 1
 
 
-def test_a_return_that_nobody_saw_ends_an_absence_and_its_word(world: NodeWorld) -> None:
+def test_an_unseen_return_ends_an_absence_and_its_confirmation(world: NodeWorld) -> None:
     """The container was away for an hour, in which the node was ready, and was lost again."""
     lose(world)
     world.fence("cmp1")
@@ -116,7 +116,7 @@ def test_a_return_that_nobody_saw_ends_an_absence_and_its_word(world: NodeWorld)
     assert evacuated(world) == 0
 
 
-def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_one(world: NodeWorld) -> None:
+def test_the_hold_down_after_an_unseen_return_is_a_whole_one(world: NodeWorld) -> None:
     world.set_ready("cmp1", False)
     world.reconcile(2)
     world.set_ready("cmp1", True)
@@ -128,7 +128,7 @@ def test_the_hold_down_of_an_absence_after_one_that_nobody_saw_end_is_a_whole_on
 
 
 @pytest.mark.slow
-def test_a_confirmation_holds_though_nobody_looked_while_false_became_unknown(world: NodeWorld) -> None:
+def test_a_confirmation_holds_without_a_look_while_false_became_unknown(world: NodeWorld) -> None:
     """Its kubelet has said nothing since."""
     lose(world, "False")
     world.fence("cmp1")
@@ -138,7 +138,7 @@ def test_a_confirmation_holds_though_nobody_looked_while_false_became_unknown(wo
     assert evacuated(world) == 4
 
 
-def test_a_kubelet_that_spoke_while_nobody_looked_was_not_off(world: NodeWorld) -> None:
+def test_a_kubelet_that_spoke_between_two_looks_was_not_off(world: NodeWorld) -> None:
     lose(world, "False")
     world.fence("cmp1")
     world.clock.advance(3600)

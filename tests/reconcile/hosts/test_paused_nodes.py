@@ -60,7 +60,7 @@ def test_nothing_is_done_to_hosts_while_a_restore_holds_the_region(world: NodeWo
     assert "restore after-a-loss runs: nothing is done" in world.status("cmp2")["message"]
 
 
-def test_what_would_be_done_is_told(world: NodeWorld) -> None:
+def test_what_would_be_done_is_reported(world: NodeWorld) -> None:
     set_mode(world, "Paused")
     trouble(world)
     assert {world.status(name)["reason"] for name in ("cmp1", "cmp2", "cmp4")} == {"PausedBySpec"}
@@ -106,7 +106,7 @@ def test_a_host_that_a_person_lets_up_meanwhile_is_not_held_down_again(world: No
 
 
 @pytest.mark.slow
-def test_a_maintenance_that_somebody_made_goes_on(world: NodeWorld) -> None:
+def test_a_maintenance_that_others_made_goes_on(world: NodeWorld) -> None:
     set_mode(world, "Paused")
     world.maintain("work", "cmp1")
     world.reconcile(20)

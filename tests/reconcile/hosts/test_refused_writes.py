@@ -162,7 +162,7 @@ def serves_the_others(world: NodeWorld) -> bool:
 
 
 @pytest.mark.slow
-def test_an_evacuation_that_may_not_be_deleted_is_told_of_its_node_only() -> None:
+def test_an_evacuation_that_may_not_be_deleted_is_informed_of_its_node_only() -> None:
     world = lost("cmp1")
     world.kube.before_write = refusing("delete", "ComputeMaintenance")
     world.set_ready("cmp1", True)
@@ -219,7 +219,9 @@ def test_a_note_that_a_node_may_not_have_holds_up_only_the_aggregates_of_its_hos
 
 
 @pytest.mark.parametrize("kind", ["PodDisruptionBudget", "Pod"])
-def test_a_lock_that_may_not_be_released_is_told_and_holds_up_no_other(world: NodeWorld, kind: str) -> None:
+def test_a_lock_that_may_not_be_released_is_reported_and_holds_up_no_other(
+    world: NodeWorld, kind: str
+) -> None:
     world.cloud.boot(1, "cmp1")
     world.cloud.boot(1, "cmp4")
     world.reconcile(2)

@@ -189,7 +189,7 @@ def test_a_removal_that_was_interrupted_is_finished(world: NodeWorld) -> None:
     assert "cmp1" not in world.cloud.held and world.status("cmp1") == {}
 
 
-def test_a_node_that_goes_before_the_status_was_written_is_known_all_the_same(world: NodeWorld) -> None:
+def test_a_node_that_goes_before_the_status_was_written_is_known_anyway(world: NodeWorld) -> None:
     world.cloud.add_host("cmp5")
     world.add_node("cmp5")
     world.clock.advance(10)

@@ -132,7 +132,7 @@ def test_its_volume_service_is_enabled_again(came_back: NodeWorld) -> None:
     assert came_back.cloud.volumes["cmp1@lvm"].enabled
 
 
-def test_one_that_somebody_else_disabled_stays_so(came_back: NodeWorld) -> None:
+def test_one_that_others_disabled_stays_so(came_back: NodeWorld) -> None:
     volume = came_back.cloud.volumes["cmp2@lvm"]
     came_back.cloud.volumes["cmp2@lvm"] = replace(volume, enabled=False, reason="broken disk")
     came_back.reconcile(3)

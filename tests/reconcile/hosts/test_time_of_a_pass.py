@@ -62,7 +62,7 @@ def world() -> NodeWorld:
 
 
 @pytest.mark.slow
-def test_aggregates_that_nobody_answers_for_are_left_to_the_next_look(world: NodeWorld) -> None:
+def test_aggregates_without_an_answer_are_left_to_the_next_look(world: NodeWorld) -> None:
     world.cloud.ensure_aggregate("fast", zone="")
     for host in HOSTS:
         world.edit_node(host, SITES)
@@ -82,7 +82,7 @@ def test_a_look_changes_so_many_aggregates_and_the_next_one_goes_on(world: NodeW
     assert placed == [STEPS_PER_PASS, 2 * STEPS_PER_PASS, 3 * STEPS_PER_PASS]
 
 
-def test_steps_that_nobody_answers_end_in_time_and_every_host_has_its_turn(world: NodeWorld) -> None:
+def test_steps_without_an_answer_end_in_time_and_every_host_has_its_turn(world: NodeWorld) -> None:
     for host in HOSTS[:12]:
         world.cordon(host)
     tried = silent(world, "set_compute_service")
@@ -102,7 +102,7 @@ def test_a_host_has_its_step_where_the_lists_alone_take_the_time_of_a_look(secon
     assert not world.cloud.services["cmp1"].enabled
 
 
-def test_lists_that_take_longer_than_a_look_are_told_not_to_be_known() -> None:
+def test_lists_that_take_longer_than_a_look_are_reported_as_unknown() -> None:
     world = NodeWorld("cmp1", "cmp2")
     world.reconcile(2)
     world.cordon("cmp1")
@@ -254,7 +254,7 @@ def test_the_fencing_service_is_asked_once_when_the_look_took_its_time(world: No
     assert len(world.fencing.asked) == 1
 
 
-def test_an_order_goes_on_after_whoever_was_reached_last() -> None:
+def test_an_order_goes_on_after_the_one_reached_last() -> None:
     order = FairOrder()
     assert order.of("abcd", str) == ["a", "b", "c", "d"]
     order.reached("b")

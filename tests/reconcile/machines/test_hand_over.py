@@ -107,7 +107,7 @@ def test_while_authority_is_handed_over_the_mirror_is_left(cluster: MirroredClus
 
 
 @pytest.mark.parametrize("replicas", [3, 9], ids=["as they were", "changed meanwhile"])
-def test_replicas_that_are_changed_while_authority_is_handed_over_are_told(
+def test_replicas_that_are_changed_while_authority_is_handed_over_are_reported(
     cluster: MirroredCluster, replicas: int
 ) -> None:
     cluster.edit(**{"set.spec.authoritativeAPI": "ClusterAPI"})
@@ -245,7 +245,7 @@ def test_a_set_that_is_cluster_apis_from_its_beginning_gets_a_whole_mirror_that_
     ]
 
 
-def test_the_pause_of_somebody_else_is_waited_out_and_said(handed_over: MirroredCluster) -> None:
+def test_the_pause_of_others_is_waited_out_and_said(handed_over: MirroredCluster) -> None:
     cluster = handed_over
     pause(cluster, "true")
     cluster.say_paused("ClusterAPI", paused=True)
@@ -264,7 +264,7 @@ def test_the_pause_of_somebody_else_is_waited_out_and_said(handed_over: Mirrored
     assert who(cluster) == "MachineAPI"
 
 
-def test_a_pause_of_somebody_else_that_was_not_heard_of_yet_becomes_ours(
+def test_a_pause_by_another_that_was_not_seen_yet_becomes_ours(
     handed_over: MirroredCluster,
 ) -> None:
     cluster = handed_over
@@ -335,7 +335,7 @@ def test_machines_that_cluster_api_made_outlive_a_source_that_is_deleted_after_t
     assert machines(cluster) == ["made-there"]
 
 
-def test_a_mirror_in_charge_that_somebody_has_paused_keeps_its_machines_when_it_is_deleted(
+def test_a_paused_mirror_in_charge_keeps_its_machines_when_it_is_deleted(
     handed_over: MirroredCluster,
 ) -> None:
     cluster = handed_over

@@ -223,7 +223,7 @@ def test_the_mirror_says_of_machines_what_the_source_says_of_its_newest_generati
 
 
 @pytest.mark.parametrize("who", [None, "", "Nobody"])
-def test_while_nobody_is_in_charge_nothing_is_written(who: str | None) -> None:
+def test_without_an_api_in_charge_nothing_is_written(who: str | None) -> None:
     cluster = MirroredCluster()
     cluster.add()
     cluster.say(authoritativeAPI=who)
@@ -282,7 +282,7 @@ def test_without_its_cluster_a_set_waits() -> None:
     assert cluster.synchronized()["status"] == "True"
 
 
-def test_a_set_of_cluster_api_that_somebody_else_made_is_not_touched() -> None:
+def test_a_set_of_cluster_api_that_others_made_is_not_touched() -> None:
     cluster = MirroredCluster()
     made = cluster.kube.create(_by_hand(NAME))
     cluster.add()
@@ -291,7 +291,7 @@ def test_a_set_of_cluster_api_that_somebody_else_made_is_not_touched() -> None:
     assert cluster.synchronized()["reason"] == "MirrorTaken"
 
 
-def test_a_template_that_somebody_else_made_under_the_name_is_not_touched(cluster: MirroredCluster) -> None:
+def test_a_template_that_others_made_under_the_name_is_not_touched(cluster: MirroredCluster) -> None:
     [template] = cluster.templates()
     cluster.change(template, lambda obj: obj["metadata"].pop("labels"))
     cluster.settle()
@@ -338,7 +338,7 @@ def test_a_write_that_is_refused_again_is_tried_less_often(cluster: MirroredClus
     assert cluster.there()["spec"]["replicas"] == 8
 
 
-def test_a_set_that_somebody_else_writes_to_is_read_again(cluster: MirroredCluster) -> None:
+def test_a_set_that_others_write_to_is_read_again(cluster: MirroredCluster) -> None:
     cluster.edit(**{"set.spec.replicas": 7})
 
     def write_too(request: Request) -> None:

@@ -315,7 +315,7 @@ def test_servers_missing_from_a_list_are_looked_for_one_by_one(world: NodeWorld)
     assert done(world) == (not left)
 
 
-def test_a_cloud_that_is_away_is_told_and_everything_else_goes_on(world: NodeWorld) -> None:
+def test_a_cloud_that_is_away_is_reported_and_everything_else_goes_on(world: NodeWorld) -> None:
     world.maintain("work", "cmp1")
     world.cloud.before = fail("503")
     world.reconcile(3)

@@ -37,7 +37,7 @@ def test_a_clock_that_is_set_makes_no_migration_late(world: NodeWorld, hours: fl
     assert asked(world, "abort_migration") == 0 and state(world) == "Moving"
 
 
-def test_an_hour_in_which_nobody_looked_makes_no_migration_late(world: NodeWorld) -> None:
+def test_an_hour_without_a_look_makes_no_migration_late(world: NodeWorld) -> None:
     world.clock.advance(HOUR)
     world.reconcile(10, cloud_moves=False)
     assert asked(world, "abort_migration") == 0 and state(world) == "Moving"

@@ -177,7 +177,7 @@ def test_servers_under_way_are_followed_while_openstack_refuses_something_else(w
 # -- what a plan tells of
 
 
-def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeWorld) -> None:
+def test_a_plan_says_that_a_silent_compute_cannot_be_migrated_from(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp1")
     world.cloud.die("cmp1")
     world.maintain("work", "cmp1", dryRun=True)
@@ -189,14 +189,14 @@ def test_a_plan_tells_that_a_silent_compute_cannot_be_migrated_from(world: NodeW
     )
 
 
-def test_a_plan_tells_that_a_living_host_is_not_evacuated(world: NodeWorld) -> None:
+def test_a_plan_says_that_a_living_host_is_not_evacuated(world: NodeWorld) -> None:
     world.cloud.boot(2, "cmp2", local_disk=False)
     world.maintain("work", "cmp2", mode="Evacuate", dryRun=True)
     world.reconcile(2)
     assert "would now stop at ComputeStillReports (the node is ready" in reported(world)[2]
 
 
-def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
+def test_a_plan_says_that_it_is_not_its_turn(world: NodeWorld) -> None:
     world.maintain("first", "cmp3")
     world.reconcile(6)
     world.maintain("work", "cmp4", dryRun=True)
@@ -204,7 +204,7 @@ def test_a_plan_tells_that_it_is_not_its_turn(world: NodeWorld) -> None:
     assert "would now stop at Queued (waits: cmp3 without an aggregate out of service" in reported(world)[2]
 
 
-def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:
+def test_a_plan_takes_no_turn(world: NodeWorld) -> None:
     world.maintain("work", "cmp3", dryRun=True)
     world.clock.advance(2)
     world.maintain("second", "cmp4")
@@ -212,7 +212,7 @@ def test_a_plan_takes_nobodys_turn(world: NodeWorld) -> None:
     assert reported(world, "second")[0] == "Completed"
 
 
-def test_a_plan_tells_which_routers_have_nowhere_to_go(world: NodeWorld) -> None:
+def test_a_plan_shows_which_routers_have_nowhere_to_go(world: NodeWorld) -> None:
     world.cloud.agents["l3"] = Agent("l3", "cmp1", "L3 agent", alive=True)
     world.cloud.on_agents = {"l3": ["r1", "r2"]}
     world.maintain("work", "cmp1", dryRun=True)

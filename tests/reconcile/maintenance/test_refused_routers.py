@@ -67,7 +67,7 @@ def is_gone(world: NodeWorld) -> bool:
     return world.kube.get(COMPUTE_MAINTENANCE, "work") is None
 
 
-def test_one_that_all_others_refuse_is_back_on_its_agent_and_told(world: NodeWorld) -> None:
+def test_one_that_all_others_refuse_is_back_on_its_agent_and_reported(world: NodeWorld) -> None:
     refused = refusing(world, OTHERS)
     world.maintain("work", "cmp1")
     until(world, lambda: len(refused) == len(OTHERS) and where(world) == ["cmp1"])
@@ -121,7 +121,7 @@ def test_one_on_no_agent_is_not_forgotten_by_an_edit_while_it_is_blocked(world: 
 
 
 @pytest.mark.slow
-def test_one_on_no_agent_that_nobody_takes_is_offered_ever_more_seldom(world: NodeWorld) -> None:
+def test_one_that_no_agent_takes_is_offered_ever_more_seldom(world: NodeWorld) -> None:
     refused = on_no_agent(world)
     world.restart()
     world.reconcile(120, after=10)

@@ -145,7 +145,7 @@ def test_a_lost_request_is_no_excuse_for_a_move_that_failed(world: NodeWorld) ->
 # -- conflicts
 
 
-def test_a_refusal_that_nova_calls_a_conflict_is_told_in_its_words(world: NodeWorld) -> None:
+def test_a_refusal_that_nova_calls_a_conflict_is_reported_in_its_words(world: NodeWorld) -> None:
     world.cloud.boot(1, "cmp1")
     world.cloud.before = failing("live_migrate", CloudRefused(VTPM, 409))
     world.maintain("work", "cmp1", retries=1)
@@ -287,7 +287,7 @@ def test_an_evacuation_that_may_still_arrive_is_not_asked_for_again_beside_it(de
     assert asked[1] - asked[0] > MINUTE
 
 
-def test_an_evacuation_that_somebody_else_began_is_waited_for(dead: NodeWorld) -> None:
+def test_an_evacuation_that_others_began_is_waited_for(dead: NodeWorld) -> None:
     by_hand, other = dead.cloud.hosted
     dead.cloud.force_down("service-cmp1", down=True)
     dead.cloud.evacuate(by_hand)

@@ -36,7 +36,7 @@ def reported(world: NodeWorld) -> dict[str, Any]:
     return dict(find(world.maintenance("firmware")["conditions"], "Ready"))
 
 
-def test_that_nothing_is_done_is_told_with_the_way_out(world: NodeWorld) -> None:
+def test_that_nothing_is_done_is_reported_with_the_way_out(world: NodeWorld) -> None:
     before = world.maintenance("firmware")
     world.reconcile(3)
     assert (reported(world)["status"], reported(world)["reason"]) == ("False", "StatusUnreadable")

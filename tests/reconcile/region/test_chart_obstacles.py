@@ -227,7 +227,7 @@ def test_a_region_with_nothing_left_to_plan_stays_ready_while_its_charts_cannot_
     assert find(status(kube)["conditions"], "SpecValid")["status"] == "True"
 
 
-def test_a_repository_that_words_its_refusal_anew_is_no_cause_to_write(
+def test_a_reworded_refusal_of_a_repository_causes_no_write(
     accepted: DeploymentReconciler,
     kube: FakeKube,  # noqa: F811
     charts: Fickle,

@@ -306,7 +306,7 @@ def test_a_corrected_spec_is_taken_up(core: DeploymentReconciler, kube: FakeKube
     assert bundle_names(kube)
 
 
-def test_a_second_deployment_is_left_alone_and_told_so(
+def test_a_second_deployment_is_left_alone_and_says_so(
     core: DeploymentReconciler, kube: FakeKube, clock: FakeClock
 ) -> None:
     kube.create(osdpl())
@@ -808,7 +808,7 @@ def test_a_region_that_was_never_served_can_go_at_once(core: DeploymentReconcile
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_bundle_that_no_other_try_gets_stored_is_told_within_the_pass(
+def test_a_bundle_that_no_other_try_gets_stored_is_reported_within_the_pass(
     core: DeploymentReconciler, kube: FakeKube, error: Exception
 ) -> None:
     kube.create(osdpl())
@@ -824,7 +824,7 @@ def test_a_bundle_that_no_other_try_gets_stored_is_told_within_the_pass(
     assert str(error) in told["message"]
 
 
-def test_a_bundle_that_is_too_large_is_told_before_any_is_written(
+def test_a_bundle_that_is_too_large_is_reported_before_any_is_written(
     core: DeploymentReconciler, kube: FakeKube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("controller.domain.releases.sizes.bundle_size.MOST", 2048)
@@ -835,7 +835,7 @@ def test_a_bundle_that_is_too_large_is_told_before_any_is_written(
     assert "etcd can store at most 2 KiB" in find(status(kube)["conditions"], "Ready")["message"]
 
 
-def test_a_status_that_finds_no_room_beside_the_spec_is_told_by_an_event(
+def test_a_status_that_finds_no_room_beside_the_spec_is_reported_by_an_event(
     core: DeploymentReconciler, kube: FakeKube, events: SilentEvents
 ) -> None:
     kube.create(osdpl())

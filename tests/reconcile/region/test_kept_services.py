@@ -105,7 +105,7 @@ def chosen(**lists: list[str]) -> dict[str, Any]:
 GONE = ("leaving", "gone")
 
 
-def test_what_nobody_took_out_stays_and_that_is_told(world: World) -> None:
+def test_an_entry_that_was_not_taken_out_stays_and_is_reported(world: World) -> None:
     world.upgrade()
     assert world.dns() == "there"
     valid, message = world.said("SpecValid")

@@ -71,7 +71,7 @@ class World:
 
 
 @pytest.mark.slow
-def test_a_broker_of_a_controller_of_before_goes_on_without_an_edit() -> None:
+def test_a_broker_of_an_earlier_controller_goes_on_without_an_edit() -> None:
     world = World()
     assert world.sizes() == {"rabbitmq": "768Mi"}
     world.kube.forget_requests()
@@ -103,7 +103,7 @@ def test_who_asks_for_a_size_gets_it(size: str) -> None:
     assert world.sizes() == {"rabbitmq": size}
 
 
-def test_a_size_among_the_values_of_the_spec_is_nobody_s_to_change() -> None:
+def test_a_size_among_the_values_of_the_spec_may_not_be_changed() -> None:
     world = World()
     values = {"volume": {"size": "30Gi"}}
     edit(world.kube, services={"messaging": {"rabbitmq": {"values": values}}})

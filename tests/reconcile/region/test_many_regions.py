@@ -84,7 +84,7 @@ def test_what_happens_in_the_region_concerns_the_served_one_and_its_heirs() -> N
     assert regions.served()[0] == KEY and len(regions.served()) == MOST
 
 
-def test_the_end_of_the_served_one_brings_its_heir_a_pass_and_that_of_another_nobody() -> None:
+def test_the_end_of_the_served_one_brings_its_heir_a_pass_and_that_of_another_none() -> None:
     regions = KnownRegions()
     regions.feed(None, _seen("region-one", "2026-01-01T00:00:00Z"))
     for name in OTHERS:

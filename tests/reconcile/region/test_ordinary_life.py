@@ -121,7 +121,7 @@ def test_a_bundle_is_installed_upgraded_and_deleted_without_a_warning() -> None:
     assert {kind for kind, _ in bench.events.emitted} == {"Normal"}
 
 
-def test_a_rollout_is_told_without_a_warning() -> None:
+def test_a_rollout_is_reported_without_a_warning() -> None:
     health = Health()
     health.cluster.region()
     health.cluster.bundle("nova")

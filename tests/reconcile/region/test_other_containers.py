@@ -244,7 +244,7 @@ def test_a_container_that_never_came_up_is_silent(pod: Pod) -> None:
     assert ready(pod.kube) == ("Unknown", "ContainerSilent")
 
 
-def test_while_the_api_server_is_away_nobody_is_called_silent(pod: Pod) -> None:
+def test_while_the_api_server_is_away_no_container_counts_as_silent(pod: Pod) -> None:
     pod.kube.away = True
     for _ in range(20):
         pod.clock.advance(CHECK_SECONDS)

@@ -90,7 +90,7 @@ def test_it_goes_on_once_their_services_are_gone(world: World) -> None:
     assert {"database", "messaging"} <= set(world.bundles_written)
 
 
-def test_the_service_of_a_server_elsewhere_is_in_nobody_s_way(world: World) -> None:
+def test_the_service_of_a_server_elsewhere_is_in_no_way(world: World) -> None:
     for name in ("mariadb", "rabbitmq"):
         world.service(name, None)
     world.edited(**OTHERS)

@@ -31,7 +31,7 @@ def password(world: RegionWorld, word: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_failure_is_still_told_when_the_region_is_paused_to_look_into_it(world: RegionWorld) -> None:
+def test_a_failure_is_still_reported_when_the_region_is_paused_to_look_into_it(world: RegionWorld) -> None:
     world.helm.fails["keystone"] = "boom"
     world.edit(services=replicas(keystone=3))
     world.turn()
@@ -77,7 +77,7 @@ def test_a_secret_that_changes_in_a_pause_is_held_back_by_it() -> None:
 
 
 @pytest.mark.slow
-def test_an_action_that_a_pause_lets_end_is_told(world: RegionWorld) -> None:
+def test_an_action_that_a_pause_lets_end_is_reported(world: RegionWorld) -> None:
     world.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]
     world.edit(services=replicas(keystone=3))
     world.peek()

@@ -122,7 +122,7 @@ def test_an_edit_that_a_pause_holds_back_makes_it_unready_and_says_what_to_do(re
 
 
 @pytest.mark.slow
-def test_what_is_held_back_is_told_once(region: Paused) -> None:
+def test_what_is_held_back_is_reported_once(region: Paused) -> None:
     region.edit(publicDomainName="other.example")
     region.kube.forget_requests()
     region.core.reconcile(KEY)
@@ -145,7 +145,7 @@ def test_it_is_ready_again_once_the_edit_is_taken_back_or_applied(
     assert region.status["appliedGeneration"] == region.status["observedGeneration"] == 4
 
 
-def test_what_fails_of_what_runs_is_told_before_the_pause(region: Paused) -> None:
+def test_what_fails_of_what_runs_is_reported_before_the_pause(region: Paused) -> None:
     region.edit(publicDomainName="other.example")
     region.say_of_releases("False", "ReleasesFailing")
     assert ready(region.kube) == ("False", "ReleasesFailing")
@@ -158,7 +158,7 @@ def test_an_edit_stays_held_back_while_the_charts_cannot_be_looked_at(region: Pa
     assert ready(region.kube) == ("False", "PausedBySpec")
 
 
-def test_what_is_held_back_is_remembered_while_something_worse_is_told(region: Paused) -> None:
+def test_what_is_held_back_is_remembered_while_something_worse_is_reported(region: Paused) -> None:
     """A newer version of the controller makes something else of the same spec, then a release fails, and
     then core starts again without its charts."""
     region.make_otherwise()

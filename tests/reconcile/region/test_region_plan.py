@@ -574,7 +574,7 @@ def test_a_daemonset_that_gets_another_name_is_warned_of_in_the_plan(
     assert "DaemonSet nova-compute gets another name" in warning
 
 
-def test_a_daemonset_that_gets_another_name_is_told_by_an_event_with_mode_apply(
+def test_a_daemonset_that_gets_another_name_is_reported_by_an_event_with_mode_apply(
     core: DeploymentReconciler, kube: FakeKube, helm: Helm, events: SilentEvents
 ) -> None:
     kube.create(osdpl(charts={"repository": "https://charts.example.org"}))

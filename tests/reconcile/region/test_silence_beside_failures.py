@@ -26,7 +26,7 @@ def test_a_spec_with_errors_does_not_hide_that_helmbundle_is_dead(world: RegionW
     assert "no sign of life or progress from helmbundle" in world.words("Ready")
 
 
-def test_whoever_begins_to_listen_goes_on_telling_of_it(world: RegionWorld) -> None:
+def test_a_listener_that_begins_late_still_reports_it(world: RegionWorld) -> None:
     world.edit(services={"compute": {"nvoa": {}}})
     world.core.reconcile(KEY)
     world.silence = SilentContainers(unheard=frozenset({"helmbundle"}))
@@ -37,7 +37,7 @@ def test_whoever_begins_to_listen_goes_on_telling_of_it(world: RegionWorld) -> N
     assert "no sign of life" not in world.words("Ready")
 
 
-def test_releases_that_nobody_has_compared_with_an_edit_are_not_counted_as_deployed(
+def test_releases_not_yet_compared_with_an_edit_do_not_count_as_deployed(
     world: RegionWorld,
 ) -> None:
     assert world.region["status"]["progress"] == "4/4"

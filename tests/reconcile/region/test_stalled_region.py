@@ -46,7 +46,7 @@ def test_a_first_install_goes_on_beside_a_chart_that_is_not_there() -> None:
 
 
 @pytest.mark.slow
-def test_an_upgrade_that_runs_is_told_beside_a_spec_with_mistakes() -> None:
+def test_an_upgrade_that_runs_is_reported_beside_a_spec_with_mistakes() -> None:
     world = RegionWorld()
     world.turn()
     world.helm.hooks_of["keystone"] = [Hook("keystone-db-sync")]

@@ -99,7 +99,7 @@ def test_once_it_has_gone_the_service_is_served(core: DeploymentReconciler, kube
     assert found is not None and found["metadata"]["labels"][SERVICE_LABEL] == "image"
 
 
-def test_somebody_looks_again_soon(core: DeploymentReconciler, kube: FakeKube) -> None:
+def test_another_look_comes_soon(core: DeploymentReconciler, kube: FakeKube) -> None:
     kube.create(persons_bundle())
     kube.create(osdpl())
     again = core.reconcile(KEY)

@@ -73,7 +73,7 @@ OURS = "openstack-volume-node"
 
 
 @pytest.mark.slow
-def test_without_a_node_for_it_cinder_volume_stays_where_it_is_and_that_is_told() -> None:
+def test_without_a_node_for_it_cinder_volume_stays_where_it_is_and_that_is_reported() -> None:
     world = World()
     world.node("ctl1", openstack_control_plane="enabled")
     assert world.place() != OURS
@@ -100,7 +100,7 @@ def test_it_does_not_leave_its_disks_when_the_node_is_gone() -> None:
 
 
 @pytest.mark.slow
-def test_a_selector_of_the_spec_s_values_is_nobody_s_to_change() -> None:
+def test_a_selector_of_the_spec_s_values_may_not_be_changed() -> None:
     world = World()
     labels = {"volume": {"node_selector_key": "disks", "node_selector_value": "here"}}
     edit(world.kube, services={"block-storage": {"cinder": {"values": {"labels": labels}}}})

@@ -42,7 +42,7 @@ def begun_by_hand(bench: Bench, status: str) -> None:
 
 @pytest.mark.parametrize("status", ["pending-upgrade", "pending-rollback", "uninstalling"])
 @pytest.mark.parametrize("wanted", ["as before", "not any more", "bundle is deleted"])
-def test_somebody_elses_helm_at_work_is_left_alone(bench: Bench, status: str, wanted: str) -> None:
+def test_anothers_helm_at_work_is_left_alone(bench: Bench, status: str, wanted: str) -> None:
     begun_by_hand(bench, status)
     if wanted == "not any more":
         bench.bundle("pages", "other")
@@ -56,7 +56,7 @@ def test_somebody_elses_helm_at_work_is_left_alone(bench: Bench, status: str, wa
 
 
 @pytest.mark.parametrize("ahead", [7200.0, -7200.0])
-def test_how_long_it_is_left_alone_is_told_by_no_clock_of_theirs(bench: Bench, ahead: float) -> None:
+def test_how_long_it_is_left_alone_depends_on_no_clock_of_theirs(bench: Bench, ahead: float) -> None:
     begun_by_hand(bench, "pending-upgrade")
     bench.helm.stamp("web", bench.clock.now() + ahead)
     bench.settle()
@@ -186,7 +186,7 @@ def test_how_often_a_release_was_unlocked_outlives_the_container(bench: Bench) -
     assert bench.release("pages", "web")["unlocks"] == 3
 
 
-def test_a_release_installed_anew_begins_with_no_unlocks(bench: Bench) -> None:
+def test_a_release_installed_again_begins_with_no_unlocks(bench: Bench) -> None:
     cut_off(bench)
     assert bench.release("pages", "web")["unlocks"] == 1
     bench.bundle("pages")

@@ -63,7 +63,7 @@ def data(bench: Bench) -> dict[str, str]:
     return dict(found["data"])
 
 
-def test_an_edit_is_told_and_put_right_without_helm(bench: Bench) -> None:
+def test_an_edit_is_reported_and_put_right_without_helm(bench: Bench) -> None:
     deployed(bench)
     edit(bench, a="9")
     assert bench.asked == {(NAMESPACE, "pages")}
@@ -85,7 +85,7 @@ def test_an_edit_is_told_and_put_right_without_helm(bench: Bench) -> None:
     ]  # fmt: skip
 
 
-def test_a_request_for_another_look_finds_what_no_watch_has_told(bench: Bench) -> None:
+def test_a_request_for_another_look_finds_what_no_watch_has_reported(bench: Bench) -> None:
     deployed(bench)
     bench.kube.merge_patch(CONFIGMAP, "settings", NAMESPACE, {"data": {"a": "9"}})
     let_pass(bench, 30)
@@ -113,7 +113,7 @@ def test_a_deleted_hook_job_comes_back_and_no_other_hook_runs(bench: Bench) -> N
     assert bench.helm.calls == []
 
 
-def test_warn_tells_once_and_touches_nothing(bench: Bench) -> None:
+def test_warn_shows_once_and_touches_nothing(bench: Bench) -> None:
     deployed(bench, drift="Warn")
     edit(bench, a="9")
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_what_is_suspended_or_only_planned_for_is_left_alone(bench: Bench, spec:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_put_right_is_told_with_the_field_and_tried_ever_less_often(bench: Bench) -> None:
+def test_what_cannot_be_put_right_is_reported_with_the_field_and_tried_ever_less_often(bench: Bench) -> None:
     deployed(bench)
 
     def refuse(request: Request) -> None:

@@ -61,7 +61,7 @@ def stuck(bench: Bench, release: str = "nova", job: str = "nova-db-sync") -> Non
     bench.wait(lambda: bench.hook_runs(job), "the hook runs")
 
 
-def test_hooks_of_a_running_action_are_told_in_their_order(bench: Bench) -> None:
+def test_hooks_of_a_running_action_are_reported_in_their_order(bench: Bench) -> None:
     bench.helm.hooks_of["nova"] = [
         Hook("nova-bootstrap", weight=5),
         Hook("nova-db-init", weight=-5),
@@ -98,7 +98,7 @@ def test_a_release_that_waits_for_a_stuck_hook_says_which_and_why(bench: Bench) 
     bench.settle()
 
 
-def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(bench: Bench) -> None:
+def test_the_unmet_dependency_of_a_hook_is_reported_from_the_log_of_its_entrypoint(bench: Bench) -> None:
     stuck(bench)
     bench.pod("nova-db-sync", WAITING_FOR_OTHERS, **ENTRYPOINT)
     bench.kube.logs[NAMESPACE, "nova-db-sync-x7k2p", "init"] = (
@@ -117,7 +117,7 @@ def test_the_unmet_dependency_of_a_hook_is_told_from_the_log_of_its_entrypoint(b
     bench.settle()
 
 
-def test_without_the_right_to_see_pods_the_job_is_told_alone(
+def test_without_the_right_to_see_pods_the_job_is_reported_alone(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck(bench)
@@ -233,7 +233,7 @@ def test_an_action_is_looked_at_just_before_its_time_is_up(bench: Bench) -> None
     bench.settle()
 
 
-def test_hooks_of_a_failed_action_are_still_told_after_a_restart(bench: Bench) -> None:
+def test_hooks_of_a_failed_action_are_still_reported_after_a_restart(bench: Bench) -> None:
     stuck(bench)
     bench.helm.finish("nova-db-sync", "Failed")
     bench.until(lambda: bench.release("compute", "nova").get("hooks"), "it fails")
@@ -307,7 +307,7 @@ def test_what_is_taken_out_while_it_installs_is_ended_and_uninstalled(bench: Ben
     assert bench.helm.calls == [("Install", "nova"), ("Uninstall", "nova")]
 
 
-def test_a_release_put_back_while_it_is_uninstalled_is_installed_anew(bench: Bench) -> None:
+def test_a_release_put_back_while_it_is_uninstalled_is_installed_again(bench: Bench) -> None:
     """The hook of the deletion never ends: it is ended, and does not run again."""
     bench.helm.hooks_of["nova"] = [Hook("nova-clean", events="pre-delete")]
     bench.bundle("compute", "nova", volumes="Delete")

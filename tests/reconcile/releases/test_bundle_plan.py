@@ -108,7 +108,7 @@ def test_what_is_deployed_as_wanted_has_an_empty_plan(running: Bench) -> None:
     assert running.condition("identity", "Ready")["status"] == "True"
 
 
-def test_a_changed_value_is_told_by_its_effects(running: Bench) -> None:
+def test_a_changed_value_is_reported_by_its_effects(running: Bench) -> None:
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
     running.reconcile()
     [entry] = plan(running)["releases"]
@@ -120,7 +120,7 @@ def test_a_changed_value_is_told_by_its_effects(running: Bench) -> None:
     assert running.helm.calls == [("Install", "keystone")]
 
 
-def test_a_change_that_restarts_nothing_is_told_so(running: Bench) -> None:
+def test_a_change_that_restarts_nothing_is_reported(running: Bench) -> None:
     planned = spec_of(release(conf="a", **REPLICAS))
     running.bundle("identity", release(conf="a"), mode="Plan", planned=planned)
     running.reconcile()
@@ -197,7 +197,7 @@ def test_a_claim_that_the_release_no_longer_has_is_kept_or_deleted(
     assert not [one for one in bench.kube.writes if one.kind == "PersistentVolumeClaim" and not one.dry_run]
 
 
-def test_what_helm_leaves_by_itself_is_never_told_as_lost(bench: Bench) -> None:
+def test_what_helm_leaves_by_itself_is_never_reported_as_lost(bench: Bench) -> None:
     bench.bundle("identity", release(claim=True))
     bench.settle()
     note = {"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}
@@ -208,7 +208,7 @@ def test_what_helm_leaves_by_itself_is_never_told_as_lost(bench: Bench) -> None:
     assert entries(bench)["keystone"]["objects"] == ["keep PersistentVolumeClaim/keystone-backup"]
 
 
-def test_hooks_are_told_in_the_order_in_which_helm_runs_them(running: Bench) -> None:
+def test_hooks_are_reported_in_the_order_in_which_helm_runs_them(running: Bench) -> None:
     running.helm.hooks_of["keystone"] = (
         Hook("keystone-bootstrap", weight=5),
         Hook("keystone-db-init", weight=-5),
@@ -231,7 +231,7 @@ def test_a_plan_writes_nothing_but_the_bundles_status(running: Bench) -> None:
     assert {(one.kind, one.subresource) for one in running.kube.writes} == {("HelmBundle", "status")}
 
 
-def test_the_same_plan_is_not_made_anew_at_every_look(running: Bench) -> None:
+def test_the_same_plan_is_not_made_again_at_every_look(running: Bench) -> None:
     running.bundle("identity", release(conf="a"), mode="Plan", planned=spec_of(release(conf="b")))
     running.reconcile()
     assert isinstance(running.helm, RenderingHelm)
@@ -263,7 +263,7 @@ def test_a_secret_that_is_not_there_yet_does_not_hide_the_plan(bench: Bench) -> 
     assert "1 credential is still missing" in entry["message"]
 
 
-def test_a_secret_that_no_value_may_come_from_is_told_by_the_plan(bench: Bench) -> None:
+def test_a_secret_that_no_value_may_come_from_is_reported_by_the_plan(bench: Bench) -> None:
     meta = {"name": "mine", "namespace": NAMESPACE}
     type_ = "kubernetes.io/service-account-token"
     bench.kube.create({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_})
@@ -275,7 +275,7 @@ def test_a_secret_that_no_value_may_come_from_is_told_by_the_plan(bench: Bench) 
     assert entries(bench)["glance"]["objects"]
 
 
-def test_a_chart_whose_repository_lacks_its_login_is_told_by_the_plan(
+def test_a_chart_whose_repository_lacks_its_login_is_reported_by_the_plan(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def digest(chart: ChartRef) -> str:
@@ -288,7 +288,7 @@ def test_a_chart_whose_repository_lacks_its_login_is_told_by_the_plan(
     assert problem == 'Secret "login" has no key "password", and it is referenced'
 
 
-def test_a_login_that_is_taken_away_before_the_render_is_told_by_the_plan(
+def test_a_login_that_is_taken_away_before_the_render_is_reported_by_the_plan(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def locate(chart: ChartRef) -> str:
@@ -300,7 +300,7 @@ def test_a_login_that_is_taken_away_before_the_render_is_told_by_the_plan(
     assert 'Secret "login" has no key "password"' in entries(bench)["keystone"]["problem"]
 
 
-def test_a_secret_that_the_chart_cannot_write_is_told_by_the_plan(bench: Bench) -> None:
+def test_a_secret_that_the_chart_cannot_write_is_reported_by_the_plan(bench: Bench) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": NAMESPACE}}
     bench.kube.create({**secret, "data": {"word": base64.b64encode(b"pa$word").decode()}})
     reference = {"$secretRef": {"name": "mine", "key": "word"}}

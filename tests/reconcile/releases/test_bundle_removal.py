@@ -74,7 +74,7 @@ def test_hooks_run_unless_something_speaks_against_it(bench: Bench) -> None:
     assert bench.helm.without_hooks == []
 
 
-def test_a_hook_that_fails_is_told_with_the_way_out(bench: Bench) -> None:
+def test_a_hook_that_fails_is_reported_with_the_way_out(bench: Bench) -> None:
     bench.helm.finish(CLEAN.name, "Failed")
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.settle()
@@ -98,7 +98,7 @@ def test_the_way_out_is_taken_at_once(bench: Bench, annotation: str) -> None:
     assert bench.kube.get(JOB, CLEAN.name, NAMESPACE) is None
 
 
-def test_the_way_out_of_a_name_that_is_taken_is_told_and_leaves_what_is_there(bench: Bench) -> None:
+def test_the_way_out_of_a_name_that_is_taken_is_reported_and_leaves_what_is_there(bench: Bench) -> None:
     theirs = CLEAN.job(NAMESPACE)
     meta = {"name": CLEAN.name, "namespace": NAMESPACE}
     bench.kube.create({**theirs, "metadata": meta, "spec": {"template": {"theirs": True}}})
@@ -134,7 +134,7 @@ def test_in_a_namespace_that_is_being_deleted_no_hook_holds_the_release(bench: B
     assert bench.helm.without_hooks == ["glance"]
 
 
-def test_a_release_that_somebody_else_has_removed_holds_nothing(bench: Bench) -> None:
+def test_a_release_that_others_have_removed_holds_nothing(bench: Bench) -> None:
     bench.helm.uninstall(UninstallRequest("glance", NAMESPACE, hooks=False))
     bench.helm.calls.clear()
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
@@ -143,7 +143,7 @@ def test_a_release_that_somebody_else_has_removed_holds_nothing(bench: Bench) ->
 
 
 @pytest.mark.parametrize("gone", ["bundle", "release", "release and Secret", "release, Secret changed"])
-def test_a_secret_that_nobody_marked_as_ours_stays_out_of_the_error(gone: str) -> None:
+def test_a_secret_without_our_mark_stays_out_of_the_error(gone: str) -> None:
     bench = Bench()
     bench.helm.hooks_of["glance"] = [CLEAN]
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": NAMESPACE}}
@@ -231,7 +231,7 @@ def removed(bench: Bench, outcome: str) -> None:
     assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is not None
 
 
-def test_a_hook_that_helm_leaves_when_it_fails_runs_anew(bench: Bench) -> None:
+def test_a_hook_that_helm_leaves_when_it_fails_runs_again(bench: Bench) -> None:
     removed(bench, "Failed")
     bench.helm.finish(ONCE.name)
     bench.clock.advance(600)
@@ -257,7 +257,7 @@ def test_nothing_is_left_of_a_hook_of_the_deletion_once_its_release_is_put_back(
     assert bench.kube.get(JOB, ONCE.name, NAMESPACE) is None
 
 
-def test_a_hook_of_an_upgrade_that_helm_leaves_when_it_fails_runs_anew(bench: Bench) -> None:
+def test_a_hook_of_an_upgrade_that_helm_leaves_when_it_fails_runs_again(bench: Bench) -> None:
     bench.helm.hooks_of["glance"] = [Hook("db-sync", policy="hook-succeeded")]
     bench.bundle("images", {"name": "glance", "values": {"a": 1}})
     bench.helm.finish("db-sync", "Failed")
@@ -268,7 +268,7 @@ def test_a_hook_of_an_upgrade_that_helm_leaves_when_it_fails_runs_anew(bench: Be
     bench.until(lambda: bench.release("images", "glance")["state"] == "Deployed", "it is deployed")
 
 
-def test_a_removal_that_makes_room_is_ended_when_nobody_wants_the_release_any_more(bench: Bench) -> None:
+def test_a_removal_that_makes_room_ends_when_the_release_is_not_wanted(bench: Bench) -> None:
     """Its record stays until then, which knows the volumes that are to go as well."""
     bench.bundle("images", {"name": "glance", "values": {"a": 1}}, volumes="Delete")
     bench.settle()
@@ -304,7 +304,7 @@ def test_secrets_are_listed_once_a_look_however_many_releases_go() -> None:
 AFTERWARDS = Hook("glance-clean", events="post-delete", policy="before-hook-creation,hook-succeeded")
 
 
-def test_a_hook_that_fails_once_all_is_gone_is_told_and_runs_again(bench: Bench) -> None:
+def test_a_hook_that_fails_once_all_is_gone_is_reported_and_runs_again(bench: Bench) -> None:
     bench.helm.hooks_of["glance"] = [AFTERWARDS]
     bench.kube.delete(HELMBUNDLE, "images", NAMESPACE)
     bench.helm.finish(AFTERWARDS.name, "Failed")
@@ -333,7 +333,7 @@ def test_the_way_out_is_taken_where_a_hook_fails_once_all_is_gone(bench: Bench) 
 
 
 @pytest.mark.parametrize(("timeout", "grace"), [("1m", 1800), ("1h", 3600)])
-def test_somebody_elses_helm_is_given_time_when_a_bundle_is_deleted(timeout: str, grace: int) -> None:
+def test_anothers_helm_is_given_time_when_a_bundle_is_deleted(timeout: str, grace: int) -> None:
     bench = Bench()
     bench.bundle("images", {"name": "glance", "timeout": timeout})
     bench.settle()

@@ -178,7 +178,7 @@ def test_a_second_rollback_goes_further_back(bench: Bench) -> None:
     assert bench.helm.calls == [("Rollback", "nova")] * 3
 
 
-def test_a_rollback_to_nowhere_is_told_and_an_edit_still_served(bench: Bench) -> None:
+def test_a_rollback_to_nowhere_is_reported_and_an_edit_still_served(bench: Bench) -> None:
     deployed(bench, 1)
     bench.annotate("compute", {ROLLBACK: "9"})
     bench.settle()
@@ -197,7 +197,7 @@ def with_account(bench: Bench, name: str, **more: Any) -> None:
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_nobody_goes_back_to_accounts_that_others_have_replaced(bench: Bench, failing: bool) -> None:
+def test_accounts_that_others_have_replaced_do_not_come_back(bench: Bench, failing: bool) -> None:
     """They are deleted once a rotation is complete, and no rollback runs the Jobs that make accounts."""
     with_account(bench, "nova")
     bench.helm.fails |= {"nova": "it is broken"} if failing else {}
@@ -213,7 +213,7 @@ def test_nobody_goes_back_to_accounts_that_others_have_replaced(bench: Bench, fa
         )
 
 
-def test_nobody_goes_back_either_once_only_the_spec_names_another_account(bench: Bench) -> None:
+def test_the_spec_alone_does_not_bring_back_another_account(bench: Bench) -> None:
     with_account(bench, "nova", password="one")
     with_account(bench, "nova", password="two")
     bench.annotate("compute", {f"{SUSPEND_RELEASE_PREFIX}/nova": "true"})
@@ -228,7 +228,7 @@ def account(name: str) -> dict[str, Any]:
     return {"endpoints": {"oslo_db": {"auth": {"nova": {"username": name}}}}}
 
 
-def test_nobody_goes_back_to_an_account_that_only_the_chart_named(bench: Bench) -> None:
+def test_an_account_that_only_the_chart_named_does_not_come_back(bench: Bench) -> None:
     """A controller of before left names of accounts to the chart."""
     bench.helm.defaults_of["nova"] = account("nova")
     bench.bundle("compute", {"name": "nova", "values": {"a": 1}})

@@ -130,7 +130,7 @@ def test_a_release_as_helm_left_it_does_not_drift(world: World) -> None:
     assert world.watch.kinds == ["ConfigMap", "Deployment", "Job", "Secret"]
 
 
-def test_an_edited_field_is_told_by_its_path_and_the_bundle_looked_at(world: World) -> None:
+def test_an_edited_field_is_reported_by_its_path_and_the_bundle_looked_at(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
     world.events()
@@ -209,7 +209,7 @@ def test_a_job_that_kubernetes_takes_away_by_itself_is_not_missed(world: World) 
     assert world.drift() == Drift()
 
 
-def test_no_value_is_told_only_where_it_lies(world: World) -> None:
+def test_no_value_is_shown_only_its_place(world: World) -> None:
     world.settled()
     world.kube.merge_patch(SECRET, "passwords", NAMESPACE, {"data": {"word": "cGxhbnRlZA=="}})
     world.events()
@@ -255,7 +255,7 @@ def test_an_edit_while_no_process_ran_is_found_in_the_first_round(world: World) 
     assert world.found() == {"Deployment/web": ("/spec/replicas",)}
 
 
-def test_an_edit_that_no_watch_told_of_is_found_in_the_next_round(world: World) -> None:
+def test_an_edit_that_no_watch_reported_is_found_in_the_next_round(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
     world.run(600)
@@ -264,7 +264,7 @@ def test_an_edit_that_no_watch_told_of_is_found_in_the_next_round(world: World) 
     assert world.found() == {"Deployment/web": ("/spec/replicas",)}
 
 
-def test_a_watch_that_begins_anew_finds_what_it_missed(world: World) -> None:
+def test_a_watch_that_begins_again_finds_what_it_missed(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
     world.kube.delete(CONFIGMAP, "settings", NAMESPACE)
@@ -315,7 +315,7 @@ def test_a_correction_leaves_what_a_rule_names(world: World) -> None:
     assert (live["spec"]["replicas"], live["spec"]["paused"]) == (4, False)
 
 
-def test_a_correction_that_another_write_overtakes_is_made_anew(
+def test_a_correction_that_another_write_overtakes_is_made_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.settled((DriftIgnore(name="web", paths=("/spec/replicas",)),))
@@ -474,7 +474,7 @@ def refusing(kind: str, text: str) -> Callable[[Request], None]:
     return refuse
 
 
-def test_what_cannot_be_changed_is_told_without_the_servers_words(world: World) -> None:
+def test_what_cannot_be_changed_is_reported_without_the_servers_words(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
     words = 'spec.replicas: Invalid value: "hush-hush": field is immutable'
@@ -496,7 +496,7 @@ def forbidding(kind: str) -> Callable[[Request], None]:
     return forbid
 
 
-def test_what_may_not_be_compared_is_told_and_compared_once_the_right_is_there(world: World) -> None:
+def test_what_may_not_be_compared_is_reported_and_compared_once_the_right_is_there(world: World) -> None:
     world.settled()
     world.kube.before_write = forbidding("ConfigMap")
     world.lookout.changed(CONFIGMAP, {"name": "settings", "namespace": NAMESPACE}, gone=False)
@@ -619,7 +619,7 @@ def test_a_new_status_is_no_reason_to_ask(world: World) -> None:
     assert world.kube.requests[1:] == []
 
 
-def test_a_followed_release_is_not_begun_anew_at_every_look(world: World) -> None:
+def test_a_followed_release_is_not_begun_again_at_every_look(world: World) -> None:
     world.settled()
     due = len(world.due)
     for _ in range(10):
@@ -827,7 +827,7 @@ def test_what_the_dry_run_refuses_is_not_applied(world: World) -> None:
     assert world.kube.writes == []
 
 
-def test_a_release_that_is_worked_on_is_nobodys_drift(world: World) -> None:
+def test_a_release_under_an_action_has_no_drift(world: World) -> None:
     world.settled()
     edit(world, replicas=4)
     world.events()
@@ -837,7 +837,7 @@ def test_a_release_that_is_worked_on_is_nobodys_drift(world: World) -> None:
     assert world.drift() == Drift()
 
 
-def test_another_revision_is_read_anew(world: World) -> None:
+def test_another_revision_is_read_again(world: World) -> None:
     world.settled()
     world.releases.deploy("web", 2, {**WEB, "spec": {"replicas": 4, "paused": False}})
     world.follow(revision=2)

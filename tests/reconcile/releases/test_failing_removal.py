@@ -42,7 +42,7 @@ def test_a_region_that_cannot_be_removed_names_what_fails(world: RegionWorld) ->
 
 
 @pytest.mark.slow
-def test_a_failure_is_not_told_of_a_bundle_that_has_not_taken_up_its_newest_spec(world: RegionWorld) -> None:
+def test_a_failure_is_not_reported_a_bundle_that_has_not_taken_up_its_newest_spec(world: RegionWorld) -> None:
     world.helm.fails["keystone"] = "boom"
     world.edit(services=replicas(keystone=3))
     world.turn()

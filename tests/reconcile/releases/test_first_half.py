@@ -86,7 +86,7 @@ def test_what_is_new_and_read_by_no_job_waits_for_the_second_half(bench: Bench) 
     assert named(half.manifest) == [("ConfigMap", "read")]
 
 
-def test_what_somebody_has_deleted_comes_back_with_the_second_half(bench: Bench) -> None:
+def test_a_deleted_object_comes_back_with_the_second_half(bench: Bench) -> None:
     old = RenderedRelease((config("page", "a"), config("other", "a")), ())
     half = half_of(bench, old, old, job(2), gone="page")
     assert named(half.manifest) == [("ConfigMap", "other")]

@@ -84,7 +84,7 @@ def world() -> World:
     return World(hook("Pod", "check", weight=5), hook("Pod", "first"), hook("Job", "clean", "pre-delete"))
 
 
-def test_jobs_and_pods_are_told_in_the_order_in_which_helm_runs_them() -> None:
+def test_jobs_and_pods_are_reported_in_the_order_in_which_helm_runs_them() -> None:
     hooks = [
         hook("Pod", "b", "post-install", -1),
         hook("Job", "c", "pre-install,post-upgrade", 3),
@@ -155,7 +155,7 @@ def test_a_record_that_is_not_written_yet_is_asked_for_again(world: World) -> No
     assert world.reconcile(PODS_EVERY).waiting
 
 
-def test_why_a_pod_failed_is_told_without_secrets(world: World) -> None:
+def test_why_a_pod_failed_is_reported_without_secrets(world: World) -> None:
     ended = {"exitCode": 3, "message": "login with hush-hush refused"}
     world.pod("first", phase="Failed", containerStatuses=[{"name": "main", "state": {"terminated": ended}}])
     why = world.hooks.why_pod_failed(KEY, "first", world.running.request.redactor, cut=False).why

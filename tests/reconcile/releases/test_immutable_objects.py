@@ -95,7 +95,7 @@ def test_the_old_value_lets_the_rest_through(bench: Bench) -> None:
     assert bench.release("database", "mariadb")["state"] == "Deployed"
 
 
-def test_a_statefulset_that_was_orphaned_away_is_made_anew(bench: Bench) -> None:
+def test_a_statefulset_that_was_orphaned_away_is_made_again(bench: Bench) -> None:
     bench.bundle("database", mariadb(size="50Gi"))
     bench.settle()
     bench.kube.delete(STATEFUL_SET, "mariadb-server", NAMESPACE, propagation="Orphan")
@@ -148,7 +148,7 @@ def test_a_rollback_over_it_is_refused_as_well(bench: Bench) -> None:
     assert WAY_OUT in bench.release("database", "mariadb")["lastAttempt"]["error"]
 
 
-def test_a_plan_tells_the_way_out(bench: Bench) -> None:
+def test_a_plan_shows_the_way_out(bench: Bench) -> None:
     planned = {
         "volumes": "Retain",
         "releases": [{"chart": {"name": "mariadb", "path": "mariadb"}, **mariadb(size="50Gi")}],

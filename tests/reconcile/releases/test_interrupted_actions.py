@@ -166,7 +166,7 @@ def test_the_next_try_begins_once_the_hook_has_ended_that_went_on(condition: Map
     assert bench.release("pages", "web")["state"] == "Deployed"
 
 
-def test_a_hook_that_goes_on_beyond_the_time_of_its_release_is_made_anew() -> None:
+def test_a_hook_that_goes_on_beyond_the_time_of_its_release_is_made_again() -> None:
     bench, uid = has_lost_sight_of_its_hook(timeout="30m")
     bench.clock.advance(1801)
     bench.helm.finish("db-sync")
@@ -200,7 +200,7 @@ def test_a_hook_made_before_the_revision_that_failed_is_not_waited_for() -> None
     assert find_running_hook(bench.kube, bench.helm, key, later, 60.0) is None
 
 
-def test_a_request_stays_lost_while_nobody_can_say_how_the_hook_is() -> None:
+def test_a_request_stays_lost_while_the_hook_is_unknown() -> None:
     bench = hooked()
     away_for(bench.kube, JOB)
     bench.helm.finish("db-sync", "Lost")

@@ -128,7 +128,7 @@ def world() -> World:
     return World()
 
 
-def test_pods_of_before_serve_until_the_jobs_of_the_new_ones_have_succeeded(world: World) -> None:
+def test_earlier_pods_serve_until_the_jobs_of_the_new_ones_have_succeeded(world: World) -> None:
     before = world.uid("db-sync")
     began = world.runs("db-init")
     world.ask(2)
@@ -308,7 +308,7 @@ def test_accounts_with_other_names_have_their_jobs_run_first(world: World) -> No
     world.bench.settle()
 
 
-def test_nobody_goes_back_to_the_first_half_of_an_upgrade(world: World) -> None:
+def test_no_release_goes_back_to_the_first_half_of_an_upgrade(world: World) -> None:
     began = world.runs("db-init")
     world.ask(2)
     world.bench.until(began, "the Jobs run")
@@ -383,7 +383,7 @@ def test_a_first_half_that_no_secret_can_hold_is_refused_before_anything_is_touc
     assert (world.uid("db-sync"), world.revisions(), world.image()) == (before, revisions, "api:1")
 
 
-def test_an_image_that_somebody_has_given_pods_by_hand_is_no_change_of_the_chart(world: World) -> None:
+def test_an_image_that_was_given_to_pods_by_hand_is_no_change_of_the_chart(world: World) -> None:
     before = world.uid("db-sync")
     live = world.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
     assert live is not None
@@ -427,7 +427,7 @@ def test_what_another_release_has_taken_is_not_in_the_first_half(world: World) -
     assert file(world) == "own"
 
 
-def test_pods_that_somebody_has_changed_by_hand_stay_so_until_then(world: World) -> None:
+def test_pods_that_were_changed_by_hand_stay_so_until_then(world: World) -> None:
     """They serve as they are, and not as Helm's record has them."""
     live = world.bench.kube.get(DEPLOYMENT, "api", NAMESPACE)
     assert live is not None

@@ -51,7 +51,7 @@ def bench() -> Bench:
     return made
 
 
-def test_a_claim_that_is_dropped_is_kept_and_told(bench: Bench) -> None:
+def test_a_claim_that_is_dropped_is_kept_and_reported(bench: Bench) -> None:
     set_release(bench, claim=False)
     assert is_kept(claim(bench)["metadata"])
     assert (label(bench), reported(bench)) == ("web", ["web-data"])
@@ -196,7 +196,7 @@ def test_keys_outlive_a_removal_that_could_not_delete_the_claims(bench: Bench) -
     assert bench.kube.get(SECRET, "web-keys", NAMESPACE) is not None
 
 
-def test_a_claim_that_somebody_has_deleted_is_not_told_as_kept(bench: Bench) -> None:
+def test_a_deleted_claim_is_not_reported_as_kept(bench: Bench) -> None:
     set_release(bench, claim=False)
     bench.kube.delete(PVC, "web-data", NAMESPACE)
     bench.clock.advance(60)
@@ -230,7 +230,7 @@ def test_looks_that_change_nothing_write_nothing(bench: Bench) -> None:
     assert bench.kube.writes == []
 
 
-def test_a_record_that_nobody_can_read_hides_no_claim(bench: Bench) -> None:
+def test_an_unreadable_record_hides_no_claim(bench: Bench) -> None:
     """Helm then starts from the one before."""
     read = bench.helm.manifest
 

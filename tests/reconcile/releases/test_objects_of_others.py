@@ -43,7 +43,7 @@ def hand_over(bench: Bench) -> None:
     bench.kube.merge_patch(CONFIGMAP, "web", NAMESPACE, patch)
 
 
-def test_an_object_of_others_is_told_with_its_owner_and_the_way_to_hand_it_over(bench: Bench) -> None:
+def test_an_object_of_others_is_reported_with_its_owner_and_the_way_to_hand_it_over(bench: Bench) -> None:
     place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
     bench.bundle("pages", "web")
     bench.settle()
@@ -95,7 +95,7 @@ def test_one_that_comes_while_helm_is_called_is_named_like_one_that_was_there(
     assert live(bench)["data"] == {"colour": "grey"}
 
 
-def test_a_plan_tells_of_it_beforehand(bench: Bench) -> None:
+def test_a_plan_reports_it_beforehand(bench: Bench) -> None:
     place(bench, annotations={"meta.helm.sh/release-name": "theirs"})
     bench.bundle("pages", "web", mode="Plan")
     bench.settle()
@@ -103,7 +103,7 @@ def test_a_plan_tells_of_it_beforehand(bench: Bench) -> None:
     assert 'ConfigMap/web belongs to release "theirs"' in planned["problem"]
 
 
-def test_a_plan_tells_of_a_release_of_others_too(bench: Bench) -> None:
+def test_a_plan_reports_a_release_of_others_too(bench: Bench) -> None:
     bench.helm.record("web", 3, "deployed")
     bench.bundle("pages", "web", mode="Plan")
     bench.settle()
@@ -155,7 +155,7 @@ def test_a_pass_at_rest_asks_for_no_object(bench: Bench) -> None:
     assert [one for one in bench.kube.requests if one.kind == "ConfigMap"] == []
 
 
-def test_an_object_that_gets_another_name_each_time_is_nobodys_to_have(bench: Bench) -> None:
+def test_an_object_that_gets_another_name_each_time_has_no_owner(bench: Bench) -> None:
     nameless = configmap(colour="red")
     nameless["metadata"] = {"generateName": "web-"}
     desired = RenderedRelease((nameless,), ({"kind": "Job", "metadata": None, "apiVersion": "batch/v1"},))
@@ -231,7 +231,7 @@ def test_an_object_that_another_release_has_taken_is_drift_that_is_not_corrected
     assert HAND_OVER_ANNOTATION not in live(bench)["metadata"]["annotations"]
 
 
-def test_an_object_that_another_bundle_makes_while_ours_is_gone_is_told_as_drift_of_ours(
+def test_an_object_that_another_bundle_makes_while_ours_is_gone_is_reported_as_drift_of_ours(
     bench: Bench,
 ) -> None:
     bench.helm.objects_of["copies"] = [configmap(colour="grey")]
@@ -257,7 +257,7 @@ def find_drift(bench: Bench) -> None:
     bench.settle()
 
 
-def test_a_job_that_somebody_has_put_in_the_place_of_a_hooks_is_theirs(bench: Bench) -> None:
+def test_a_job_that_others_put_in_the_place_of_a_hook_is_theirs(bench: Bench) -> None:
     bench.helm.hooks_of["web"] = [Hook("migrate", events="post-install,post-upgrade")]
     bench.helm.finish("migrate")
     bench.bundle("pages", "web")

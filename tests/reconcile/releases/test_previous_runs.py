@@ -112,7 +112,7 @@ def test_what_is_still_ending_is_waited_for() -> None:
     assert kube.get(JOB, "clean", SPACE) is None
 
 
-def test_what_does_not_end_in_time_is_told() -> None:
+def test_what_does_not_end_in_time_is_reported() -> None:
     kube = FakeKube()
     ending(kube)
     with pytest.raises(HelmFailed, match="Job clean of the last run still exists 1 s after"):

@@ -74,7 +74,7 @@ def test_a_crowd_shares_one_read_for_a_moment(
 @pytest.mark.parametrize(
     ("bundle", "release"), [("a", "one"), ("b", "two")], ids=["named", "made by the bundle"]
 )
-def test_what_was_acted_on_since_is_read_anew(
+def test_what_was_acted_on_since_is_read_again(
     histories: ReleaseHistories, records: Records, clock: FakeClock, bundle: str, release: str
 ) -> None:
     crowd(histories)

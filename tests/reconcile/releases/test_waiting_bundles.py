@@ -48,7 +48,7 @@ def test_an_ended_action_has_only_its_own_bundle_and_those_that_wait_for_it_look
     assert bench.asked == {KEYSTONE, GLANCE}
 
 
-def test_one_slot_and_many_bundles_end_with_all_deployed_each_told_in_its_turn() -> None:
+def test_one_slot_and_many_bundles_end_with_all_deployed_each_reported_in_its_turn() -> None:
     bench = Bench(size=1)
     names = [f"bundle{number}" for number in range(12)]
     for name in names:

@@ -151,7 +151,7 @@ def test_a_volume_that_was_there_once_is_never_deleted_for_an_error(status: str,
     assert ("kept" in world.condition()["message"]) != lost
 
 
-def test_a_server_in_error_is_told_in_novas_words_and_keeps_its_ports() -> None:
+def test_a_server_in_error_is_reported_in_novas_words_and_keeps_its_ports() -> None:
     world = ServerWorld()
     world.cloud.error_next = "No valid host was found."
     world.create()
@@ -164,7 +164,7 @@ def test_a_server_in_error_is_told_in_novas_words_and_keeps_its_ports() -> None:
     assert world.cloud.things == {}
 
 
-def test_a_server_deleted_by_others_is_told_and_not_made_again() -> None:
+def test_a_server_deleted_by_others_is_reported_and_not_made_again() -> None:
     world = ready()
     world.cloud.lose(world.only(Kind.SERVER).id)
     assert world.step() == RESYNC
@@ -235,7 +235,7 @@ def test_what_is_suspended_is_not_written_to() -> None:
     ],
     ids=["edited", "disabled", "enabled", "with a floating IP", "without one"],
 )
-def test_an_edit_of_what_is_suspended_is_told_as_put_off(before: Any, change: Any) -> None:
+def test_an_edit_of_what_is_suspended_is_reported_as_put_off(before: Any, change: Any) -> None:
     world = ServerWorld()
     world.create(**before)
     world.settle()
@@ -266,7 +266,7 @@ def test_a_floating_ip_that_is_asked_for_later_is_waited_for_from_the_first_look
 @pytest.mark.parametrize(
     "edits", [[{"enabled": False}, {"enabled": True}], [{"sshKeyName": "other"}]], ids=str
 )
-def test_what_was_removed_is_not_told_of_what_is_made_again(edits: Any) -> None:
+def test_what_was_removed_is_not_reported_what_is_made_again(edits: Any) -> None:
     world = ready(update="Replace", floatingIP={"pool": "public"})
     for edit in edits[:-1]:
         world.edit(**edit)
@@ -281,7 +281,7 @@ def test_what_was_removed_is_not_told_of_what_is_made_again(edits: Any) -> None:
     assert world.reason() == "Creating"
 
 
-def test_a_server_that_is_suspended_from_the_beginning_is_told_so() -> None:
+def test_a_server_that_is_suspended_from_the_beginning_is_reported() -> None:
     world = ServerWorld()
     world.create()
     world.annotate("true")
@@ -572,7 +572,7 @@ def test_a_port_without_a_network_is_on_that_of_its_subnet() -> None:
         ("create server", CloudRefused("403 policy", 403), "CloudRefused"),
     ],
 )
-def test_a_refused_or_failed_request_is_told_tried_again_and_leaks_nothing(
+def test_a_refused_or_failed_request_is_reported_tried_again_and_leaks_nothing(
     write: str, error: Exception, reason: str
 ) -> None:
     world = ServerWorld()

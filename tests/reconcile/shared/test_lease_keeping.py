@@ -139,7 +139,7 @@ def test_another_pods_lease_is_waited_for() -> None:
     assert not kept.board.held() and not kept.board.lost() and kept.keeping.overdue() is None
 
 
-def test_a_late_renewal_is_told_with_its_cause(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_late_renewal_is_reported_with_its_cause(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
     kept.clock.advance(TIMES.renew_every + 3.0)
     kept.step()
     assert "the Lease was renewed 3.0 s late, 2.0 s before its loss" in caplog.text
@@ -162,7 +162,7 @@ def test_a_late_renewal_after_a_failed_one_names_what_the_api_server_said(
     assert "the API server: 503 after a while" in caplog.text
 
 
-def test_work_that_takes_long_is_told_on_the_lease(kept: Kept) -> None:
+def test_work_that_takes_long_is_reported_on_the_lease(kept: Kept) -> None:
     kept.board.beat(130.0)
     kept.keeping.step()
     live = kept.kube.get(LEASE, "osctl-core", "openstack")

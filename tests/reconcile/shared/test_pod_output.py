@@ -87,7 +87,7 @@ def test_what_brings_nothing_new_asks_for_no_look() -> None:
     assert reading.observe()["nova", "0"].output == "words of 0"
 
 
-def test_a_failure_while_reading_does_not_end_reading_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_reading_does_not_end_reading_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Reading(1)
     with monkeypatch.context() as patch:
         patch.setattr(reading.kube, "pod_log", None)
@@ -183,7 +183,7 @@ def test_an_api_server_that_is_away_is_asked_once_a_turn(monkeypatch: pytest.Mon
     assert refused.words().count("exceeded quota") == READ_AT_ONCE - 2
 
 
-def test_a_thread_that_cannot_be_started_does_not_end_reading_for_ever() -> None:
+def test_a_thread_that_cannot_be_started_does_not_end_reading_forever() -> None:
     reading = Reading(1)
 
     def no_thread(_: Callable[[], None]) -> None:
@@ -253,7 +253,7 @@ class Unready(Reading):
         return self.observe()["neutron", "rpc-server"].output
 
 
-def test_what_a_container_said_before_it_was_started_again_is_told_and_not_its_new_beginning() -> None:
+def test_what_a_container_said_before_it_was_started_again_is_reported_and_not_its_new_beginning() -> None:
     unready = Unready()
     unready.kube.logs["openstack", "rpc-0", "rpc"] = "starting"
     unready.kube.previous_logs["openstack", "rpc-0", "rpc"] = "no connection to the broker"

@@ -116,7 +116,7 @@ def test_what_is_rotated_while_nothing_is_said_is_learnt(secrets: Secrets) -> No
     ],
     ids=["rotated", "rotated long ago", "labelled", "made"],
 )
-def test_after_a_restart_no_output_is_told_while_a_former_password_may_be_in_it(
+def test_after_a_restart_no_output_is_reported_while_a_former_password_may_be_in_it(
     secrets: Secrets, field: str, ago: float, made: float, shown: str
 ) -> None:
     secrets.changed(field, ago, made=made)

@@ -50,7 +50,7 @@ def test_records_tokens_and_our_own_key_are_not(name: str, type_: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sh.helm.release.v1.keystone.v1", "osctl-digest-key"])
-def test_what_its_name_tells_is_refused_with_the_spec(name: str) -> None:
+def test_what_its_name_shows_is_refused_with_the_spec(name: str) -> None:
     with pytest.raises(SpecInvalid, match=r"a: Secret .*; name a Secret that is meant for values"):
         find_references({"a": {"$secretRef": {"name": name, "key": "key"}}})
 

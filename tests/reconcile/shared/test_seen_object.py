@@ -111,7 +111,7 @@ def test_writers_that_come_in_between_are_still_a_conflict(kube: FakeKube) -> No
         apply_region_status(kube, seen, {"observedGeneration": 1}, manager="osctl-core")
 
 
-def test_what_health_has_found_of_a_deleted_region_is_not_told_of_the_next() -> None:
+def test_what_health_has_found_of_a_deleted_region_is_not_reported_the_next() -> None:
     health = Health()
     health.cluster.region()
     health.cluster.bundle("nova")

@@ -113,7 +113,7 @@ def test_only_what_is_due_and_untaken_is_overdue(queue: WorkQueue[str], clock: F
     assert queue.overdue() == 1
 
 
-def test_what_is_being_worked_on_is_told_also_of_a_closed_queue(queue: WorkQueue[str]) -> None:
+def test_what_is_being_worked_on_is_reported_also_of_a_closed_queue(queue: WorkQueue[str]) -> None:
     queue.add("a")
     queue.add("b")
     assert queue.unfinished() == []
@@ -160,7 +160,7 @@ def test_what_was_looked_at_once_more_is_dropped_like_all_others(queue: WorkQueu
     assert due(queue) == []
 
 
-def test_what_nobody_will_take_does_not_age(queue: WorkQueue[str], clock: FakeClock) -> None:
+def test_an_item_that_is_never_taken_does_not_age(queue: WorkQueue[str], clock: FakeClock) -> None:
     queue.add("a")
     queue.add("b", last=True)
     clock.advance(30)
@@ -172,7 +172,7 @@ def test_what_nobody_will_take_does_not_age(queue: WorkQueue[str], clock: FakeCl
     assert (queue.oldest(), queue.overdue()) == (0, 0)
 
 
-def test_the_longest_work_under_way_is_told_and_what_only_waits_is_not(
+def test_the_longest_work_under_way_is_reported_and_what_only_waits_is_not(
     queue: WorkQueue[str], clock: FakeClock
 ) -> None:
     queue.add("a")

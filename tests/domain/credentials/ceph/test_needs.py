@@ -13,7 +13,7 @@ from tests.render.region import core_spec, deployment
 ROOK = {"source": "Rook", "namespace": "rook-ceph"}
 
 
-def test_a_region_without_an_exchange_needs_nothing_of_anybody() -> None:
+def test_a_region_without_an_exchange_needs_nothing() -> None:
     assert needs_of(None, image={"backends": [{"name": "rbd", "type": "ceph"}]}) is None
 
 

@@ -48,7 +48,7 @@ def test_the_order_of_monitors_and_fields_does_not_matter() -> None:
     assert read(moved) == read(DOCUMENT)
 
 
-def test_pools_need_not_be_told() -> None:
+def test_pools_need_not_be_reported() -> None:
     head, _, rest = DOCUMENT.partition("pools:")
     assert read(head + rest[rest.index("rgw:") :]).pools is None
 
@@ -129,7 +129,7 @@ def test_what_is_no_offer_at_all_is_refused(text: str) -> None:
     assert problem(text).startswith(('the Secret has no "ceph.yaml"', 'its "ceph.yaml"', "its "))
 
 
-def test_a_secret_that_is_not_there_is_told_with_where_its_form_stands() -> None:
+def test_a_secret_that_is_not_there_is_reported_with_where_its_form_stands() -> None:
     assert "docs/ceph.md" in parse_own_offer(PLACE, None).problems[0].message
 
 

@@ -73,7 +73,7 @@ def test_a_new_key_concerns_those_who_use_it() -> None:
     }
 
 
-def test_a_new_monitor_concerns_everybody() -> None:
+def test_a_new_monitor_concerns_all_clients() -> None:
     more = {**ROOK_MONITORS, "data": f"{ROOK_MONITORS['data']},d=10.96.1.4:6789"}
     after = planned(parse_rook_offer(ROOK_CLUSTER, more, ROOK_CLIENTS))
     assert changed(after) == NEEDS.consumers.keys()
@@ -88,13 +88,13 @@ def test_who_lacks_a_key_waits_alone() -> None:
     ]
 
 
-def test_without_monitors_everybody_waits_and_nothing_is_made() -> None:
+def test_without_monitors_all_wait_and_nothing_is_made() -> None:
     after = planned(parse_rook_offer(ROOK_CLUSTER, {"data": ""}, ROOK_CLIENTS))
     assert (after.conf, after.keys, after.digests) == (None, {}, {})
     assert after.gaps[0].secrets >= {"ceph-consumers", *NEEDS.key_secrets}
 
 
-def test_a_client_that_nobody_needs_may_be_wrong() -> None:
+def test_an_unneeded_client_may_be_wrong() -> None:
     needs = everything(shares={})
     after = plan_objects(needs, offer(manila={"manila": "no key"}), CLUSTER, digest)
     assert not after.gaps
@@ -113,7 +113,7 @@ def test_an_administrators_key_is_refused() -> None:
     )
 
 
-def test_a_client_by_its_whole_name_is_told_apart_from_one_that_is_missing() -> None:
+def test_a_client_by_its_whole_name_is_distinguished_from_one_that_is_missing() -> None:
     whole = offer()
     others = {name: client for name, client in whole.clients.items() if name != "glance"}
     assert [gap.message for gap in planned(replace(whole, clients=others)).gaps] == [
@@ -131,7 +131,7 @@ def wider(name: str, **capabilities: str) -> tuple[str, ...]:
     return wider_clients(NEEDS, replace(whole, clients=clients))
 
 
-def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
+def test_a_client_that_may_do_more_than_is_needed_is_reported_and_serves() -> None:
     assert with_client("glance", mon="profile rbd", osd="profile rbd") == []
     assert wider("glance", mon="profile rbd", osd="profile rbd") == (
         (
@@ -144,7 +144,7 @@ def test_a_client_that_may_do_more_than_is_needed_is_told_and_serves() -> None:
     assert wider("glance") == () and wider("glance", mon="allow *") == ()
 
 
-def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> None:
+def test_capabilities_that_lack_something_are_reported_with_those_that_serve() -> None:
     [message] = with_client("glance", mon="profile rbd", osd="profile rbd pool=other", mgr="profile rbd")
     assert message == (
         "client glance lacks capabilities; the client needs mon 'profile rbd', osd 'profile rbd "
@@ -159,12 +159,12 @@ def test_capabilities_that_lack_something_are_told_with_those_that_serve() -> No
         ((OfferedPool("images", "vms"),), "pool images is for vms, and the spec uses it for images"),
     ],
 )
-def test_pools_that_differ_from_the_spec_are_told(pools: tuple[OfferedPool, ...], message: str) -> None:
+def test_pools_that_differ_from_the_spec_are_reported(pools: tuple[OfferedPool, ...], message: str) -> None:
     found = [gap.message for gap in planned(replace(offer(), pools=pools)).gaps]
     assert message in found
 
 
-def test_a_pool_of_another_volume_type_is_told() -> None:
+def test_a_pool_of_another_volume_type_is_reported() -> None:
     pools = tuple(
         OfferedPool(need.name, need.role, "slow" if need.volume_type else "") for need in NEEDS.pools
     )

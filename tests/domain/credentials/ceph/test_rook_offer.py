@@ -96,7 +96,7 @@ def test_monitors_that_cannot_be_read_leave_nothing_known(text: str, problem: st
     assert told(offer)[0].endswith(problem) and not offer.monitors and not offer.fsid
 
 
-def test_no_monitors_at_all_are_told() -> None:
+def test_no_monitors_at_all_are_reported() -> None:
     assert told(read(monitors=None))[0].startswith(
         "ConfigMap rook-ceph-mon-endpoints: the object does not exist"
     )

@@ -78,7 +78,7 @@ def test_other_gates_ask_for_no_check() -> None:
     assert after(RUNNING, None, health).state == StepState.DONE
 
 
-def test_workloads_that_fall_ill_again_begin_anew() -> None:
+def test_workloads_that_fall_ill_again_begin_again() -> None:
     facts = UpgradeFacts(NOW, step=StepFacts(waiting="glance/api: 0/2", smoke=smoke(CheckState.PASSED)))
     found = advance(upgrade(RUNNING), POLICY, facts).steps[0]
     assert (found.state, found.healthy_since) == (StepState.RUNNING, 0.0)

@@ -38,7 +38,7 @@ def of(label: str, *, each: bool = False, cpu: str = "1", memory: int = 1, apart
     return AskedOfNodes(label, each, 3, Decimal(cpu), memory * GIB, apart)
 
 
-def test_a_label_that_no_node_has_is_told_with_the_command_that_gives_it() -> None:
+def test_a_label_that_no_node_has_is_reported_with_the_command_that_gives_it() -> None:
     asked = AskedResources((of(CONTROL), of(COMPUTE, each=True)))
     (problem,) = capacity_problems(asked, cluster_capacity([node("a", CONTROL)], []))
     assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for a node without end"
@@ -88,7 +88,7 @@ def test_pods_are_kept_apart_by_a_required_anti_affinity_only() -> None:
     assert (required.nodes[0].apart, preferred.nodes[0].apart) == (3, 1)
 
 
-def test_gateways_that_no_node_of_the_switch_is_are_told() -> None:
+def test_gateways_that_no_node_of_the_switch_is_are_reported() -> None:
     marked = (MarkedNodes("l3-agent=enabled,openvswitch=enabled", "gateways of routers"),)
     asked = AskedResources(marked=marked)
     apart = [node("one", "openvswitch"), node("two", "l3-agent")]

@@ -73,12 +73,12 @@ def test_nodes_that_a_daemonset_leaves_out_are_named() -> None:
     assert message.endswith(": DaemonSet/agent")
 
 
-def test_what_tolerates_the_taint_is_not_told() -> None:
+def test_what_tolerates_the_taint_is_not_reported() -> None:
     objects = [workload(kind, "a", TOLERATED) for kind in ("Deployment", "DaemonSet", "Job")]
     assert told(objects, node("one", KUBEADM)) == []
 
 
-def test_a_chart_without_a_place_is_told_once_the_feature_is_set() -> None:
+def test_a_chart_without_a_place_is_reported_once_the_feature_is_set() -> None:
     objects = [workload("Deployment", "octavia-api")]
     [(_, remedy)] = told(objects, node("one", KUBEADM), everywhere=[TOLERATED])
     assert remedy.startswith(

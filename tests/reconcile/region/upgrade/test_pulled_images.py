@@ -87,7 +87,7 @@ def test_an_image_that_a_node_cannot_pull_holds_the_upgrade_and_is_named() -> No
     region.begin("identity")
 
 
-def test_an_image_without_the_program_true_is_there_all_the_same() -> None:
+def test_an_image_without_the_program_true_is_there_anyway() -> None:
     region = PullingRegion(1)
     [job] = region.pulls()
     ended = {"name": "image-0", "imageID": "sha256:1", "state": {"terminated": {"reason": "StartError"}}}
