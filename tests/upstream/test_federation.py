@@ -13,6 +13,7 @@ import pytest
 from tests.render import production
 from tests.render.specs import FEATURES, LDAP
 from tests.upstream.option_packages import SERIES, load
+from tests.upstream.pages import blocks
 from tests.upstream.regions import objects, region
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
@@ -93,6 +94,15 @@ def test_each_of_several_groups_of_a_user_reaches_keystones_mapping(
     assert {one["name"] for one in first["group_names"]} == {"staff", "ops", "a, b", "operators"}
     # So it would be without the delimiter.
     assert {one["name"] for one in second["group_names"]} == {"staff,ops,a, b"}
+
+
+def test_the_page_puts_users_into_those_of_the_providers_groups_that_it_names() -> None:
+    [document] = blocks("sign-in.md", "Groups of the provider")
+    [provider] = document["spec"]["features"]["identity"]["federation"]["providers"]
+    request = {"HTTP_OIDC_EMAIL": "ada@example.org", "HTTP_OIDC_GROUPS": "staff;cloud-users;cloud-admins"}
+    [mapped] = load("2026.1", "keystone", "mapped", rules=provider["mapping"], requests=[request])
+    assert mapped["user"]["name"] == "ada@example.org"
+    assert {one["name"] for one in mapped["group_names"]} == {"cloud-users", "cloud-admins"}
 
 
 def test_further_directives_are_added_and_take_the_place_of_ours(charts: Path) -> None:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.render import production
-from tests.render.region import ROOT
+from tests.upstream.pages import blocks
 from tests.upstream.regions import objects, region
 
 pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
-
-
-def blocks(page: str, title: str) -> Iterator[Any]:
-    """The documents of YAML below a title of a page."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    [section] = re.findall(rf"^##+ {re.escape(title)}\n(.*?)(?=^##+ |\Z)", text, re.M | re.S)
-    for body in re.findall(r"^```yaml\n(.*?)^```", section, re.M | re.S):
-        yield from yaml.load_all(body, yaml.CSafeLoader)
 
 
 def made(charts: Path, spec: dict[str, Any], release: str) -> tuple[Any, ...]:

@@ -231,6 +231,13 @@ def test_ports_of_a_card_have_an_agent_a_driver_and_a_device(
     assert "PciPassthroughFilter" in nova and '"physical_network": "fast"' in nova
 
 
+def test_large_packets_are_of_the_network_that_has_them(charts: Path) -> None:
+    neutron = made(charts, "Large packets on a bond", "neutron")
+    [ml2], [conf] = set(files(neutron, "ml2_conf.ini")), set(files(neutron, "neutron.conf"))
+    assert option(ml2, "physical_network_mtus") == "edge:9000"
+    assert option(ml2, "path_mtu") == option(conf, "global_physnet_mtu") == "9000"
+
+
 def test_networks_of_projects_have_the_identifiers_that_are_given(charts: Path) -> None:
     [ml2] = set(files(made(charts, "More networks of projects, with ml2/ovs", "neutron"), "ml2_conf.ini"))
     assert "vni_ranges = 1:1000000" in ml2

@@ -30,6 +30,8 @@ from controller.domain.values.templates.template_functions import ACCOUNT_SUFFIX
 from controller.errors import Problem
 from controller.ports.kubernetes import KubeObject
 
+# What publishes endpoints outside of the cluster, by what different gateways read.
+_PUBLISHING = frozenset(("Ingress", "Gateway", "HTTPRoute", "TLSRoute", "IngressRoute", "VirtualService"))
 # An object of the cluster by kind, name and namespace.
 LiveObject = Callable[[str, str, str], KubeObject | None]
 
@@ -37,7 +39,7 @@ LiveObject = Callable[[str, str, str], KubeObject | None]
 def missing_objects(
     region: OfflineRegion,
     made: Mapping[str, Sequence[KubeObject]],
-    given: Iterable[InputObject],
+    given: Sequence[InputObject],
     known: KnownReferences,
     live: LiveObject | None = None,
 ) -> tuple[list[Problem], list[Problem]]:
@@ -76,7 +78,7 @@ def missing_objects(
     )
     waits = [_offer(ceph)] if ceph is not None and ceph.clients else []
     told = {one.name for missing in to_bring.values() for one in missing if one.kind == SECRET}
-    waits += [*missing_secrets(region, there, told), *unfit]
+    waits += [*missing_secrets(region, there, told), *unfit, *_unpublished(region, made, given)]
     return known.problems(in_charts, namespace), [*known.problems(to_bring, namespace, there.keys), *waits]
 
 
@@ -145,6 +147,21 @@ def _offer(needs: CephNeeds) -> Problem:
     place = f"{{name: {needs.namespace}, secrets: [{needs.secret_name}]}}" if own else needs.namespace
     remedy = f"see docs/ceph.md, and name {place} in ceph.namespaces of the controller's chart"
     return Problem("spec.features.ceph", text, remedy)
+
+
+def _unpublished(
+    region: OfflineRegion, made: Mapping[str, Sequence[KubeObject]], given: Iterable[InputObject]
+) -> Iterable[Problem]:
+    """Public endpoints by https that neither a release nor a file publishes."""
+    spec = region.deployment.spec
+    objects = [*(obj for release in made.values() for obj in release), *named(given)]
+    if spec.features.tree["tls"]["public"]["enabled"] and not any(
+        obj.get("kind") in _PUBLISHING for obj in objects
+    ):
+        domain = spec.public_domain_name
+        text = f"no release and no file publishes the names below {domain} by https"
+        remedy = "enable service gateway, or let a proxy of yours do it (docs/encryption.md)"
+        yield Problem("spec.features.tls.public.enabled", text, remedy)
 
 
 def _of_values(region: OfflineRegion, release: str) -> Iterable[Reference]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.spec_rules import features as rules
-from controller.domain.values.chart_values import Path, Values, lookup
+from controller.domain.values.chart_values import Path, Values, is_map, lookup
 from controller.domain.values.suggestion import suggestion
 from controller.errors import Problem
 
@@ -20,6 +20,7 @@ _PATH = "spec.features.networking.externalNetworks"
 _OVS = ("conf", "plugins", "openvswitch_agent", "ovs", "bridge_mappings")
 _OVN = ("conf", "ovn_bridge_mappings")
 _CARDS = ("conf", "plugins", "sriov_agent", "sriov_nic", "physical_device_mappings")
+_BRIDGES = ("conf", "auto_bridge_add")
 _NEAR = 0.6
 
 
@@ -37,6 +38,8 @@ def unbridged_networks(
     release, option = ("neutron", _OVS) if ovn is None else ("ovn", _OVN)
     key = ".".join(("spec.services.networking", release, "values", *option))
     yield from _lost_on_nodes(names, labelled, key)
+    bridges = _labelled(neutron, "ovs-agent", _BRIDGES) if ovn is None else _labelled_ovn(ovn, _BRIDGES)
+    yield from _without_uplink([one for one in networks if one["name"] in sets[0]], list(bridges), key)
     yield from _strange(networks, set().union(*sets), neutron)
     if nowhere:
         yield rules.NETWORK_ON_NO_NODE.at(_PATH, nowhere=", ".join(nowhere), key=key)
@@ -55,6 +58,20 @@ def _lost_on_nodes(
             yield rules.NETWORK_NOT_ON_NODES.at(_PATH, nodes=nodes, lost=", ".join(lost), key=key)
 
 
+def _without_uplink(
+    everywhere: Sequence[Mapping[str, Any]], labelled: Sequence[tuple[str, Any]], key: str
+) -> Iterator[Problem]:
+    """Networks that all nodes have, but whose bridge has an interface on some nodes only."""
+    (_, default), *own = labelled
+    for one in everywhere:
+        bridge = one["bridge"]
+        nodes = [label for label, bridges in own if is_map(bridges) and bridges.get(bridge)]
+        if nodes and not (is_map(default) and default.get(bridge)):
+            yield rules.NETWORK_WITHOUT_UPLINK.at(
+                _PATH, nodes=", ".join(nodes), bridge=bridge, name=one["name"], key=key
+            )
+
+
 def _strange(networks: Sequence[Mapping[str, Any]], mapped: set[str], neutron: Values) -> Iterator[Problem]:
     """Names in mappings that are almost those of a network."""
     plugin = ("conf", "plugins", "ml2_conf")
@@ -70,20 +87,29 @@ def _strange(networks: Sequence[Mapping[str, Any]], mapped: set[str], neutron: V
 
 def _of_agents(neutron: Values, agent: str, option: Path) -> Iterator[tuple[str, set[str]]]:
     """The networks that each set of nodes has in the option: those of all nodes, and of each label."""
-    default = lookup(neutron, option)
-    yield "", _mapped(default)
-    for one in lookup(neutron, ("conf", "overrides", f"neutron_{agent}", "labels")) or ():
-        label = one.get("label") or {}
-        nodes = f"{label.get('key')}::{','.join(map(str, label.get('values') or ()))}"
-        yield nodes, _mapped(lookup(one, option, default))
+    return ((nodes, _mapped(value)) for nodes, value in _labelled(neutron, agent, option))
 
 
 def _of_ovn(ovn: Values) -> Iterator[tuple[str, set[str]]]:
-    default = lookup(ovn, _OVN)
-    yield "", _mapped(default)
+    return ((nodes, _mapped(value)) for nodes, value in _labelled_ovn(ovn, _OVN))
+
+
+def _labelled(neutron: Values, agent: str, option: Path) -> Iterator[tuple[str, Any]]:
+    """The value for all nodes, whose label is empty, and that of the nodes of each label."""
+    default = lookup(neutron, option)
+    yield "", default
+    for one in lookup(neutron, ("conf", "overrides", f"neutron_{agent}", "labels")) or ():
+        label = one.get("label") or {}
+        nodes = f"{label.get('key')}::{','.join(map(str, label.get('values') or ()))}"
+        yield nodes, lookup(one, option, default)
+
+
+def _labelled_ovn(ovn: Values, option: Path) -> Iterator[tuple[str, Any]]:
+    default = lookup(ovn, option)
+    yield "", default
     labels = lookup(ovn, ("overrides", "ovn_controller", "labels"))
     for nodes, one in labels.items() if isinstance(labels, Mapping) else ():
-        yield str(nodes), _mapped(lookup(one, ("values", *_OVN), default))
+        yield str(nodes), lookup(one, ("values", *option), default)
 
 
 def _listed(option: Any) -> set[str]:

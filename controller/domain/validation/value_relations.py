@@ -21,7 +21,9 @@ from controller.domain.values.rules.relations import (
     Odd,
     Pool,
     Relations,
+    SwitchedOff,
 )
+from controller.domain.values.value_provenance import Setting
 from controller.errors import Problem
 
 _DAY = 86400
@@ -42,6 +44,8 @@ def broken_relations(releases: Releases, relations: Relations) -> Iterator[Probl
     for one in relations.listed:
         if one.release in releases:
             yield from _unlisted(one, releases[one.release])
+    for job in relations.switched_off:
+        yield from _missed(job, releases)
     for pools in relations.connections:
         if pools.server in releases:
             yield from _too_many_connections(pools, releases)
@@ -119,6 +123,22 @@ def _unlisted(one: Listed, merged: MergedValues) -> Iterator[Problem]:
     yield finding.at("spec.features") if own is None else finding.at(own.path, own.place)
 
 
+def _missed(one: SwitchedOff, releases: Releases) -> Iterator[Problem]:
+    """A problem for each value that switches the Job off, which may be that of many releases."""
+    jobs: dict[tuple[str, str], list[str]] = {}
+    for name, merged in releases.items():
+        off = lookup(merged.values, one.path) is False
+        if off and not (one.unless and lookup(merged.values, one.unless)):
+            own = _own(merged, (one.path,))
+            job = f"{name}-{one.path[-1].removeprefix('job_').replace('_', '-')}"
+            if own is not None:
+                jobs.setdefault((own.path, own.place), []).append(job)
+    for (path, place), names in jobs.items():
+        word = "Job" if len(names) == 1 else "Jobs"
+        facts = {"jobs": f"{word} {', '.join(names)}", "why": one.why}
+        yield Finding(values.JOB_SWITCHED_OFF, facts).at(path, place)
+
+
 def _options(values: Any, path: DocumentPath, one: Listed) -> Iterator[DocumentPath]:
     """Where any of the options stands in a file for all nodes, or for some."""
     parts = enumerate(values) if isinstance(values, list) else ()
@@ -185,10 +205,15 @@ def _paths(pool: Pool, one: Connections) -> tuple[Path, ...]:
 
 def _told(merged: MergedValues, paths: tuple[Path, ...], finding: Finding) -> Iterator[Problem]:
     """A problem at the first value that the operator set, and none for the chart's own values."""
-    settings = (chain[-1] for path in paths if (chain := merged.history.chain(path)))
-    own = next((one for one in settings if one.path.startswith("spec.")), None)
+    own = _own(merged, paths)
     if own is not None:
         yield finding.at(own.path, own.place)
+
+
+def _own(merged: MergedValues, paths: tuple[Path, ...]) -> Setting | None:
+    """The first of the values that the operator set."""
+    settings = (chain[-1] for path in paths if (chain := merged.history.chain(path)))
+    return next((one for one in settings if one.path.startswith("spec.")), None)
 
 
 def _value(merged: MergedValues, number: Number) -> float | None:

@@ -74,6 +74,34 @@ def test_a_misspelt_network_in_a_mapping_is_reported_with_the_name_that_was_mean
     assert nowhere.message.startswith("no node has a bridge for green,")
 
 
+@pytest.mark.parametrize("everywhere", ["blue:br-blue", ""])
+def test_a_network_of_all_nodes_whose_bridge_has_an_interface_on_some_is_told(everywhere: str) -> None:
+    def found(bridges: dict[str, str | None]) -> list[str]:
+        own = {"auto_bridge_add": {"br-blue": "bond1"}, "ovn_bridge_mappings": "blue:br-blue"}
+        ovn = {
+            "conf": {"ovn_bridge_mappings": everywhere, "auto_bridge_add": bridges},
+            "overrides": {"ovn_controller": {"labels": {"zone::edge": {"values": {"conf": own}}}}},
+        }
+        return [one.message for one in unbridged_networks([BLUE], {}, ovn)]
+
+    said = found({"br-blue": None})
+    if everywhere:
+        [message] = said
+        assert message.startswith(
+            "only nodes zone::edge have an interface in br-blue, but all nodes offer blue"
+        )
+    else:
+        assert said == []
+    assert found({"br-blue": "bond1"}) == []
+
+
+def test_a_network_whose_bridge_has_an_interface_on_some_nodes_is_told_with_ovs_too() -> None:
+    label = {"label": {"key": "zone", "values": ["edge"]}, "conf": {"auto_bridge_add": {"br-blue": "bond1"}}}
+    conf = {**ovs("blue:br-blue"), "overrides": {"neutron_ovs-agent": {"labels": [label]}}}
+    [problem] = unbridged_networks([BLUE], {"conf": conf}, None)
+    assert problem.rule == "network-without-uplink"
+
+
 def test_with_ovn_gateways_may_have_one_network_each() -> None:
     assert told({}, controller('\\"\\"', "blue:br-blue", "green:br-green")) == []
     assert told({}, controller(BOTH)) == []

@@ -55,6 +55,25 @@ def test_what_only_the_chart_has_is_not_reported() -> None:
     assert told("mariadb", {}, {"pod": {"replicas": {"server": 2}}}) == []
 
 
+def test_a_job_whose_work_nothing_else_does_is_told_where_it_is_switched_off() -> None:
+    off = {"manifests": {"job_db_init": False}}
+    [(path, message)] = told("cinder", off, {"manifests": {"job_db_init": True}})
+    assert path == "spec.manifests.job_db_init"
+    assert message == "without Job cinder-db-init nothing else makes the database and its account"
+    assert told("cinder", {"manifests": {"job_db_init": False, "mariadb_db": True}}) == []
+    assert told("cinder", {"manifests": {"job_db_init": True}}) == []
+    # As of the service's template.
+    assert told("cinder", {}, off) == []
+
+
+def test_a_job_that_many_releases_lack_is_told_once() -> None:
+    layer = Layer("common", {"manifests": {"job_ks_user": False}}, root=("spec", "common"))
+    merged = merge_layers({}, [layer])
+    found = list(broken_relations({"nova": merged, "cinder": merged}, library().relations))
+    assert [one.path for one in found] == ["spec.common.manifests.job_ks_user"]
+    assert found[0].message.startswith("without Jobs nova-ks-user, cinder-ks-user nothing")
+
+
 def test_servers_with_a_quorum_are_odd_in_number() -> None:
     [(path, message)] = told("mariadb", {"pod": {"replicas": {"server": 2}}})
     assert path == "spec.pod.replicas.server"

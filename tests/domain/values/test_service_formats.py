@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from controller.domain.values.layer import Layer
-from controller.domain.values.names.option_types import unmet
+from controller.domain.values.names.option_types import parts_of, unmet
 from controller.domain.values.names.service_formats import FORMATS, cpus
 from controller.domain.values.names.wrong_option_values import wrong_values
 from tests.fakes.option_files import chart_options
@@ -103,7 +103,7 @@ def test_the_formats_of_services_are_known_kinds_of_options_that_there_are() -> 
     for chart, options in chart_options().items():
         for where, kind in options.formats.items():
             section, _, option = where.partition(".")
-            assert kind.rpartition(":")[2] in FORMATS, where
+            assert parts_of(kind.rpartition(":")[2])[0] in {*FORMATS, "int"}, where
             sections = library().names.sections(chart, "2025.1")
             assert option in sections.get(section, ()), where
 
@@ -133,3 +133,12 @@ def test_each_line_of_several_is_read() -> None:
 def test_ranges_of_vlans_that_neutron_cannot_read_are_refused() -> None:
     plugin = {"plugins": {"ml2_conf": {"ml2_type_vlan": {"network_vlan_ranges": ["a:1:9", "b:1-9"]}}}}
     assert len(refused(plugin, "neutron")) == 1
+
+
+@pytest.mark.parametrize("value", ["edge:9000,", "edge", "edge:large", "edge:9000,edge:1500"])
+def test_sizes_of_packets_that_neutron_cannot_read_are_refused(value: str) -> None:
+    def of(text: str) -> list[str]:
+        return refused({"plugins": {"ml2_conf": {"ml2": {"physical_network_mtus": text}}}}, "neutron")
+
+    assert len(of(value)) == 1
+    assert of("edge:9000,plain:1500") == []

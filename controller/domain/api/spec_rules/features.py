@@ -217,6 +217,15 @@ NETWORK_NOT_ON_NODES = warning(
     "nodes {nodes} have no bridge for {lost}, because their own mapping replaces that of all nodes",
     "add {lost} in spec.nodes to the mapping of these nodes, or take it out of {key} (docs/networks.md)",
 )
+NETWORK_WITHOUT_UPLINK = warning(
+    "network-without-uplink",
+    "spec.features.networking.externalNetworks",
+    (
+        "only nodes {nodes} have an interface in {bridge}, but all nodes offer {name}: "
+        "the others lose its packets"
+    ),
+    "take {name} out of {key}, and name it in spec.nodes for these nodes (docs/networks.md)",
+)
 NETWORK_MAPPED_UNKNOWN = warning(
     "network-mapped-unknown",
     "spec.features.networking.externalNetworks",

@@ -129,6 +129,13 @@ KEYS_EXPIRE_BEFORE_TOKENS = warning(
     "set {name} to {needed} or more, or rotate less often",
 )
 
+JOB_SWITCHED_OFF = warning(
+    "job-switched-off",
+    "spec.services.*.*.values",
+    "without {jobs} {why}",
+    "leave it on, or do its work yourself before the release comes",
+)
+
 TOO_MANY_CONNECTIONS = warning(
     "too-many-connections",
     "spec.services.*.*.values",

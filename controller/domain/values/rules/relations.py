@@ -88,6 +88,15 @@ class Listed:
 
 
 @dataclass(frozen=True)
+class SwitchedOff:
+    """A switch of a Job whose work nothing else does, except what `unless` switches on; `why` it matters."""
+
+    path: Path
+    unless: Path | None
+    why: str
+
+
+@dataclass(frozen=True)
 class Relations:
     """All that are known."""
 
@@ -96,6 +105,7 @@ class Relations:
     keys_outlive: tuple[KeysOutlive, ...] = ()
     connections: tuple[Connections, ...] = ()
     listed: tuple[Listed, ...] = ()
+    switched_off: tuple[SwitchedOff, ...] = ()
 
 
 NO_RELATIONS = Relations()
@@ -118,6 +128,10 @@ def parse_relations(document: Mapping[str, Any]) -> Relations:
         ),
         tuple(map(_connections, document["connections"])),
         tuple(map(_listed, document["listed"])),
+        tuple(
+            SwitchedOff(_path(one["switch"]), _path(one["unless"]) if "unless" in one else None, one["why"])
+            for one in document["switchedOff"]
+        ),
     )
 
 
