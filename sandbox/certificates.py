@@ -116,10 +116,11 @@ class _Authority:
         (directory / f"{file_name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 
-def ensure_certificates(directory: Path) -> None:
+def ensure_certificates(directory: Path, more_names: Sequence[str] = ()) -> None:
     """Makes every certificate of a control plane in `directory`, unless a complete set is there already.
 
-    `server` serves (and is etcd's client), `sa` signs ServiceAccount tokens, the others are `CLIENTS`.
+    `server` serves (and is etcd's client), also by `more_names`; `sa` signs ServiceAccount tokens, the others
+    are `CLIENTS`.
     """
     complete = directory / "complete"
     if complete.exists():
@@ -128,7 +129,7 @@ def ensure_certificates(directory: Path) -> None:
     directory.chmod(0o700)
     authority = _Authority()
     (directory / "ca.crt").write_bytes(authority.certificate.public_bytes(serialization.Encoding.PEM))
-    names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVER_NAMES]
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in (*SERVER_NAMES, *more_names)]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in SERVER_ADDRESSES]
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     authority.issue(directory, "server", _name("kube-apiserver"), both, names)

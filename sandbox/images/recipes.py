@@ -50,6 +50,7 @@ _MARIADB = Stage(
 )
 _RABBITMQ = Stage("rabbitmq", (BASE,), packages=("rabbitmq-server", "python3"), script="rabbitmq.sh")
 _MEMCACHED = Stage("memcached", (BASE,), packages=("memcached",))
+_RESTIC = Stage("restic", (BASE,), packages=("restic",))
 _LIBVIRT = Stage(
     "libvirt",
     (BASE,),
@@ -70,6 +71,7 @@ OPENVSWITCH = Recipe("openvswitch", (BASE, _SWITCH), ImageConfig(("ovs-vswitchd"
 ENTRYPOINT = Recipe(
     "entrypoint", (BASE, _ENTRYPOINT), ImageConfig(("kubernetes-entrypoint",)), ("kubernetes-entrypoint",)
 )
+RESTIC = Recipe("restic", (BASE, _RESTIC), ImageConfig(("restic",)), ("restic",))
 GUEST_HOST = Recipe("guest-host", (BASE, _LIBVIRT, _PLUGS, _GUEST), ImageConfig(("bash",)))
 """QEMU beside a switch, with that guest, and a server of addresses."""
 
@@ -153,5 +155,6 @@ def recipes(series: str) -> tuple[Recipe, ...]:
         Recipe("libvirt", (BASE, _LIBVIRT), ImageConfig(("libvirtd",)), ("libvirt",)),
         OPENVSWITCH,
         Recipe("memcached", (BASE, _MEMCACHED), ImageConfig(("memcached",)), ("memcached",)),
+        RESTIC,
         ENTRYPOINT,
     )

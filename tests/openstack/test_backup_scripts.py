@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +291,47 @@ def test_a_connection_that_is_cut_leaves_the_backups_before_it(bucket: Pods, buc
     assert bucket.run("drill").id == first.id
     after = bucket.run()
     assert bucket.run("drill").id == after.id
+
+
+def test_a_full_volume_of_backups_leaves_those_before_it(pods: Pods) -> None:
+    with small_disk(pods.top / "repository", "2m") as disk:
+        first = pods.run()
+        fill(disk / "other")
+        pods.server.sql("UPDATE `nova-cell0`.instances SET v = SHA2(id, 512)")
+        with pytest.raises(Failed, match=r"(?s)^store.*no space left on device"):
+            pods.run()
+        assert pods.run("drill").id == first.id
+        (disk / "other").unlink()
+        after = pods.run()
+        assert pods.run("drill").id == after.id
+
+
+@pytest.mark.parametrize("size", ["8k", "100k", "140k"])
+def test_a_dump_that_finds_no_space_makes_no_backup(pods: Pods, size: str) -> None:
+    first = pods.run()
+    with small_disk(pods.top / "backup", size), pytest.raises(Failed, match=r"^dump"):
+        pods.run()
+    assert pods.run("drill").id == first.id
+
+
+@contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """A disk of its own with so many octets, in that place."""
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a disk")
+    place.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(file: Path) -> None:
+    """Writes until the disk is full."""
+    with suppress(OSError), file.open("wb", buffering=0) as out:
+        while out.write(b"x" * 4096):
+            pass
 
 
 def _one_row_more(make: Any) -> Any:

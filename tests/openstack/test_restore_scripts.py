@@ -13,6 +13,7 @@ import pytest
 
 from controller.domain.backups.manifest import BackupFile, BackupManifest, DatabaseDump, manifest_document
 from controller.domain.restores.backup_checks import RegionNow, misfit, read_fetched
+from controller.domain.restores.differences import read_report
 from controller.domain.restores.restore_jobs import CHECK_SCRIPT, LOAD_SCRIPT
 from sandbox.patience import patient
 from tests.openstack.scratch_server import Server, scratch_server
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.openstack, pytest.mark.timeout(600)]
 
 ROWS = 60000
 RESTORE = "11111111-1111-1111-1111-111111111111"
+ANOTHER = RESTORE.replace("1", "2")
 REGION = RegionNow("openstack", "region-one", "2025.2")
 
 
@@ -94,7 +96,7 @@ def test_loading_that_is_killed_continues_beside_what_is_left_of_it(
     os.kill(process.pid, signal.SIGKILL)
     code, out, error = server.run(LOAD_SCRIPT, place, RESTORE, *given)
     assert code == 0, error
-    assert out.splitlines() == ["keystone was loaded before", "nova-cell0 is loaded"]
+    assert out.splitlines()[:2] == ["keystone was loaded before", "nova-cell0 is loaded"]
     process.communicate(timeout=patient(60))
     assert server.sql("SELECT COUNT(*) FROM keystone.user") == "1000"
     assert server.sql("SELECT COUNT(*) FROM `nova-cell0`.instances") == str(ROWS)
@@ -110,6 +112,46 @@ def test_a_file_that_changed_after_the_check_is_not_loaded(
     code, _, error = server.run(LOAD_SCRIPT, place, RESTORE, *given)
     assert (code, error.strip()) == (3, "databases/keystone.sql is damaged")
     assert server.sql("SHOW TABLES IN keystone LIKE 'kept'") == "kept"
+
+
+INSTANCES = "(uuid CHAR(36), display_name VARCHAR(255), host VARCHAR(255), deleted INT)"
+
+
+def test_what_the_backup_does_not_know_is_named(server: Server, fetched: tuple[Path, list[str]]) -> None:
+    """Servers, an image whose table was lost, and an attempt that is repeated."""
+    place, _ = fetched
+    backup = {
+        "nova": f"CREATE TABLE instances {INSTANCES}; INSERT INTO instances VALUES ('same', 'a', 'cmp1', 0), "
+        "('moved', 'b', 'cmp1', 0), ('deleted', 'c', 'cmp2', 0), ('long-gone', 'd', 'cmp2', 4);",
+        "glance": "CREATE TABLE images (id CHAR(36), name VARCHAR(255), deleted INT);"
+        "INSERT INTO images VALUES ('image', 'i', 0);",
+    }
+    given = []
+    for name, text in backup.items():
+        path = f"databases/{name}.sql"
+        (place / "backup" / path).write_text(text)
+        given += [name, path, hashlib.sha256(text.encode()).hexdigest()]
+    server.sql(
+        f"CREATE DATABASE nova; CREATE TABLE nova.instances {INSTANCES}; INSERT INTO nova.instances VALUES "
+        "('same', 'a', 'cmp1', 0), ('moved', 'b', 'cmp2', 0), ('made', 'new\\tone', 'cmp3', 0), "
+        "('deleted', 'c', 'cmp2', 7)"
+    )
+    # The last file is not what was checked: this attempt has loaded the first database alone.
+    code, _, _ = server.run(LOAD_SCRIPT, place, ANOTHER, *given[:-1], "0" * 64)
+    assert code == 3
+    code, out, error = server.run(LOAD_SCRIPT, place, ANOTHER, *given)
+    assert code == 0, error
+    report = read_report(out)
+    assert [one.entry() for one in report.differences] == [
+        {"what": "NotInBackup", "kind": "server", "id": "made", "name": "new\\tone", "host": "cmp3"},
+        {"what": "OnAnotherHost", "kind": "server", "id": "moved", "name": "b", "host": "cmp2"},
+        {"what": "OnlyInBackup", "kind": "server", "id": "deleted", "name": "c", "host": "cmp2"},
+    ]
+    assert report.text == (
+        "1 server not in the backup; 1 server on another host by the backup; 1 server only in the backup; "
+        "what was made after the backup (image) is not known, because it had no table before the restore"
+    )
+    assert not _has(server)
 
 
 def _has(server: Server) -> bool:

@@ -36,6 +36,7 @@ ORDER = (
         "test_region",
         "test_schema_before_code",
         "test_lived_with",
+        "test_backup",
         "test_boots",
     ),
     "test_first_install",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from sandbox.cluster import Sandbox
-from sandbox.demo import NAMESPACE, REGION
+from sandbox.demo import NAMESPACE, REGION, ROOT
 from sandbox.demo_real import SERIES
 from sandbox.errors import SandboxError
 from sandbox.node import plan
@@ -125,6 +128,22 @@ def client_pod(
         )
     finally:
         box.kubectl("delete", *there, f"pod/{name}", "--ignore-not-found")
+
+
+def osctl(box: Sandbox, *arguments: str, seconds: float = 900) -> str:
+    """What osctl prints, as on a machine of a person. Fails if it does."""
+    command = [sys.executable, "-P", "-m", "controller.cli.main", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KUBECONFIG": str(box.kubeconfig), "COLUMNS": "200"}
+    done = subprocess.run(
+        [*command, "--namespace", NAMESPACE],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds,
+        env=environment,
+    )
+    assert done.returncode == 0, f"osctl {' '.join(arguments)}: {done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def kill_container(box: Sandbox, container: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from controller.cli.exit_codes import ExitCode
-from controller.cli.offline.image_sources import image_sources
+from controller.cli.offline.image_sources import backup_images, image_sources
 from controller.cli.offline.input_files import read_objects
 from controller.cli.offline.manifests import offline_helm, render_release
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer, offline_renderer
@@ -91,6 +91,8 @@ def _users(
                 found = images_of((*rendered.manifest, *rendered.hooks))
             for image in found:
                 users.setdefault(image, set()).add(release.spec.name)
+        for image in () if releases else backup_images(region):
+            users.setdefault(image, set()).add("features.backup")
     return {image: sorted(users[image]) for image in sorted(users)}
 
 

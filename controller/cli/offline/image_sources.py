@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from controller.cli.offline.input_files import InputObject
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.values.chart_values import lookup
 from controller.errors import Problem, SpecInvalid
 
@@ -36,7 +37,7 @@ def _without_registry(item: InputObject) -> InputObject:
 
 
 def _images(region: OfflineRegion) -> Iterator[str]:
-    """Each image of all releases and of versions that servers pass through, in one order."""
+    """Each image of all releases, of versions that servers pass through, and of backups, in one order."""
     for bundle in region.region.bundles:
         for release in bundle.releases:
             tags = lookup(release.merged.values, ("images", "tags")) or {}
@@ -45,3 +46,10 @@ def _images(region: OfflineRegion) -> Iterator[str]:
         for chart in sorted(step.about.hops):
             hops = step.about.hops[chart]
             yield from (hops[version] for version in sorted(hops))
+    yield from backup_images(region)
+
+
+def backup_images(region: OfflineRegion) -> tuple[str, ...]:
+    """The image with which backups of the region are stored; those of the other containers are known."""
+    backups = parse_backup_spec(region.item.obj.get("spec"))
+    return (backups.image,) if backups is not None else ()

@@ -102,6 +102,11 @@ def labels_of(parts: BackupParts, what: str) -> dict[str, str]:
     return {BACKUP_LABEL: what, DEPLOYMENT_LABEL: name, MANAGED_BY: MANAGED_BY_US}
 
 
+def northbound_address() -> str:
+    """Where OVN's northbound database answers its clients."""
+    return f"tcp:{NORTHBOUND_STATEFULSET}:6641"
+
+
 def digest_of(cronjob: Mapping[str, Any]) -> str:
     """The digest that the CronJob carries of what we asked for: the API server adds defaults to the rest."""
     return str((cronjob["metadata"].get("annotations") or {}).get(BACKUP_DIGEST_ANNOTATION) or "")
@@ -160,7 +165,7 @@ def _backup_pod(parts: BackupParts) -> dict[str, Any]:
     ]
     if parts.northbound is not None:
         image = parts.northbound["spec"]["template"]["spec"]["containers"][0]["image"]
-        env = [{"name": "OVN_NORTHBOUND", "value": f"tcp:{NORTHBOUND_STATEFULSET}:6641"}]
+        env = [{"name": "OVN_NORTHBOUND", "value": northbound_address()}]
         initial.append(_container("northbound", image, ["sh", "-c", NORTHBOUND], env, [scratch]))
     token = {"name": "token", "mountPath": _TOKEN_DIR, "readOnly": True}
     command = ["osctl", "backup", "collect", "/backup", *_region_arguments(parts)]

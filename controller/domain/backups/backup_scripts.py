@@ -12,13 +12,19 @@ from controller.domain.backups.repository import PREPARE
 # mariadb-dump marks where each begins, and comes back to one for its views. A row of an INSERT is a line of
 # its own, and no text has a line end that is not escaped.
 SPLIT = r"""
-BEGIN { while ((getline name < names) > 0) known[name] = 1 }
+BEGIN {
+  while ((getline name < names) > 0) known[name] = 1
+  while ((getline line < sets) > 0) {
+    split(line, part, "\t")
+    set[part[1]] = "ALTER DATABASE CHARACTER SET " part[2] " COLLATE " part[3] ";\n"
+  }
+}
 /^-- Current Database: `/ {
   name = substr($0, 23, length($0) - 23)
   if (name in known) {
     if (out != "") close(out)
     out = dir "/" name ".sql"
-    if (!(name in begun)) { printf "%s", header >> out; begun[name] = 1 }
+    if (!(name in begun)) { printf "%s%s", header, set[name] >> out; begun[name] = 1 }
     used = 0; table = ""
     next
   }
@@ -60,10 +66,14 @@ if grep -vxE '[0-9A-Za-z_][0-9A-Za-z_.-]{0,63}' /backup/names >&2; then
   echo "these names of databases cannot be in a backup; rename them" >&2
   exit 1
 fi
+# Tables that a service makes later have the character set of their database.
+sql -e 'SELECT schema_name, default_character_set_name, default_collation_name
+  FROM information_schema.schemata' > /backup/sets
 rm -f /backup/failed
 { LC_ALL=C mariadb-dump $client --single-transaction --quick --routines --events --hex-blob \
     --no-create-db --databases $(cat /backup/names) || echo $? > /backup/failed; } \
   | LC_ALL=C awk -v dir=/backup/region/databases -v names=/backup/names -v tables=/backup/tables \
+      -v sets=/backup/sets \
       "$1"
 [ ! -e /backup/failed ] || { echo "mariadb-dump ended with code $(cat /backup/failed)" >&2; exit 1; }
 """

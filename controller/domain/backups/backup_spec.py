@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Also of a RegionRestore, unless it names another.
+from controller.domain.values.images import mirrored
+
 RESTIC_IMAGE = "docker.io/restic/restic:0.18.1"
 PASSPHRASE_SECRET = "region-backup-passphrase"  # noqa: S105 - a name
 PASSPHRASE_KEY = "passphrase"  # noqa: S105 - a name
@@ -79,6 +80,12 @@ class BackupSpec:
         return self.destination if isinstance(self.destination, S3Destination) else None
 
 
+def restic_image(spec: Mapping[str, Any] | None) -> str:
+    """The image with restic where none is named: it comes from the registry of the region's other images."""
+    registry = _text(_map(_map(spec).get("images")), "registry")
+    return mirrored(RESTIC_IMAGE, registry) if registry else RESTIC_IMAGE
+
+
 def parse_backup_spec(spec: Mapping[str, Any] | None) -> BackupSpec | None:
     """The backups that a region's spec asks for; None for none. Raises nothing: what no API server stores
     counts as not set."""
@@ -97,7 +104,7 @@ def parse_backup_spec(spec: Mapping[str, Any] | None) -> BackupSpec | None:
             _number(keep, "weekly", Keep.weekly),
         ),
         passphrase=_text(given, "passphrase") or PASSPHRASE_SECRET,
-        image=_text(given, "image") or RESTIC_IMAGE,
+        image=_text(given, "image") or restic_image(spec),
     )
 
 

@@ -24,7 +24,24 @@ KEYS_DIR, CLAIM_DIR = "/backup-keys", "/repository"
 # As the image of the controller. Files of others could not be read on a volume without groups.
 USER = 65532
 
-# First lines of each script that uses restic: `repo` is restic with the access to the repository.
+
+def restic_function(scratch: str) -> str:
+    """The shell function `repo`: restic with `$authority` as its further options.
+
+    Of some errors restic also prints where in its source they happened. These lines are left out, because a
+    message has room for a few lines only. `scratch`: a directory to write to.
+    """
+    return f"""
+repo() {{
+  rm -f {scratch}/failed
+  {{ {{ restic --no-cache $authority "$@" 2>&1 >&3 || echo $? > {scratch}/failed; }} \
+    | grep -v -e '^[[:space:]]' -e '^[[:graph:]]*[.][[:graph:]]*$' >&2 || true; }} 3>&1
+  [ ! -e {scratch}/failed ] || return "$(cat {scratch}/failed)"
+}}
+"""
+
+
+# First lines of each script that uses restic with the access to the repository.
 PREPARE = f"""
 umask 022
 if [ -d {LOGIN_DIR} ]; then
@@ -32,13 +49,9 @@ if [ -d {LOGIN_DIR} ]; then
    printf '[default]\\naws_access_key_id = %s\\naws_secret_access_key = %s\\n' \\
      "$(cat {LOGIN_DIR}/{ACCESS_KEY})" "$(cat {LOGIN_DIR}/{SECRET_KEY})" > {KEYS_DIR}/credentials)
 fi
-repo() {{
-  if [ -d {AUTHORITY_DIR} ]; then
-    restic --no-cache --cacert {AUTHORITY_DIR}/{AUTHORITY_KEY} "$@"
-  else
-    restic --no-cache "$@"
-  fi
-}}
+authority=
+[ ! -d {AUTHORITY_DIR} ] || authority="--cacert {AUTHORITY_DIR}/{AUTHORITY_KEY}"
+{restic_function(KEYS_DIR)}
 """
 
 

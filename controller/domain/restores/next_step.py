@@ -19,8 +19,9 @@ after that it goes on, because half of the data is worth nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from controller.domain.restores.differences import LoadReport
 from controller.domain.restores.restore_state import (
     LoadedDatabase,
     Phase,
@@ -36,7 +37,8 @@ class StepFacts:
     """What is known of the step that runs.
 
     `refused`: it can never be done. `failing`: this attempt has failed. `waiting`: what it waits for. All are
-    empty once it is done. `backup` and `databases` are what the checks have found.
+    empty once it is done. `backup` and `databases` are what the checks have found, and `report` what loading
+    has.
     """
 
     refused: str = ""
@@ -44,6 +46,7 @@ class StepFacts:
     waiting: str = ""
     backup: str = ""
     databases: tuple[LoadedDatabase, ...] = ()
+    report: LoadReport = field(default=LoadReport())
 
 
 def advance(restore: Restore, facts: StepFacts, now: float, *, deleted: bool = False) -> Restore:
@@ -92,10 +95,15 @@ def _judge(restore: Restore, step: StepRecord, facts: StepFacts, now: float) -> 
     after = _with(restore, done, f"{step.step} is done")
     if step.step == Step.CHECK:
         after = replace(after, backup=facts.backup, databases=facts.databases)
+    if step.step == Step.LOAD:
+        after = replace(after, differences=facts.report.differences, note=facts.report.text)
     if after.current is None:
         skipped = after.state_of(Step.LOAD) == StepState.SKIPPED
         outcome = Phase.ABORTED if skipped else Phase.DONE
-        text = "nothing was loaded; the services run again" if skipped else f"restored from {after.backup}"
+        note = f": {after.note}" if after.note else ""
+        text = (
+            "nothing was loaded; the services run again" if skipped else f"restored from {after.backup}{note}"
+        )
         return replace(after, outcome=str(outcome), message=text)
     return after
 

@@ -18,12 +18,15 @@ from controller.domain.api.names import (
     MANAGED_BY_US,
     RESTORE_LABEL,
 )
-from controller.domain.backups.backup_spec import BackupSpec
-from controller.domain.backups.repository import PREPARE, USER, repository_access
+from controller.domain.backups.backup_jobs import northbound_address
+from controller.domain.backups.backup_spec import RESTIC_IMAGE, BackupSpec
+from controller.domain.backups.collected_files import NORTHBOUND_FILE
+from controller.domain.backups.repository import PREPARE, USER, repository_access, restic_function
+from controller.domain.restores.differences import LOADED, compare_script
 from controller.domain.restores.restore_spec import RestoreSpec
 from controller.domain.restores.restore_state import Restore, Step, StepRecord
 
-FETCH, WORK = "fetch", "work"
+FETCH, NORTHBOUND, WORK = "fetch", "northbound", "work"
 # Seconds; a backup of a hundred GiB is loaded within this time.
 WITHIN = {Step.CHECK: 3600, Step.LOAD: 21600}
 KEPT = 86400
@@ -33,10 +36,9 @@ top=$(find /restore -name manifest.json -type f | head -n 1)
 cd "$(dirname "$top")"
 sql() { mariadb --host="$DB_HOST" --port="$DB_PORT" --user="$DB_USER" --batch --skip-column-names "$@"; }
 """
-FETCH_SCRIPT = 'set -eu\nrestic --no-cache --no-lock restore latest --tag "$1" --target /restore >/dev/null\n'
-FETCH_OWN_SCRIPT = (
-    f'set -eu\n{PREPARE}\nrepo restore latest --no-lock --tag "$1" --target /restore > /dev/null\n'
-)
+_RESTORE = 'repo restore latest --no-lock --tag "$1" --target /restore > /dev/null\n'
+FETCH_SCRIPT = f"set -eu\nauthority=\n{restic_function('/restore')}\n{_RESTORE}"
+FETCH_OWN_SCRIPT = f"set -eu\n{PREPARE}\n{_RESTORE}"
 CHECK_SCRIPT = f"""set -eu
 {_TOP}
 # Nothing is stopped for a database that cannot be loaded.
@@ -52,10 +54,7 @@ list() {{
 list | gzip -9 | base64 -w 0
 """
 # A database that was loaded is noted in the server itself: an attempt after this one goes on from there.
-LOAD_SCRIPT = "set -eu\n" + _TOP  # the rest is no format, as it has braces of its own
-LOAD_SCRIPT += r"""
-restore=$1; shift
-sql -e "CREATE DATABASE IF NOT EXISTS osctl_restore"
+_LOAD = r"""
 sql -e "CREATE TABLE IF NOT EXISTS osctl_restore.loaded (restore_id CHAR(36), name VARCHAR(64),
   PRIMARY KEY (restore_id, name))"
 while [ $# -gt 0 ]; do
@@ -63,8 +62,10 @@ while [ $# -gt 0 ]; do
   if [ "$(sql -e "SELECT COUNT(*) FROM osctl_restore.loaded
       WHERE restore_id = '$restore' AND name = '$name'")" = 1 ]; then
     echo "$name was loaded before"
+    note after "$name"
     continue
   fi
+  note before "$name"
   [ "$(sha256sum < "$file" | cut -c1-64)" = "$digest" ] || { echo "$file is damaged" >&2; exit 3; }
   # Of an attempt whose pod is cut off: no service runs that could have one.
   for session in $(sql -e "SELECT id FROM information_schema.processlist WHERE db = '$name'"); do
@@ -78,10 +79,28 @@ while [ $# -gt 0 ]; do
   sql "$name" < /restore/.sql
   rm -f /restore/.sql
   sql -e "INSERT INTO osctl_restore.loaded VALUES ('$restore', '$name')"
+  note after "$name"
   echo "$name is loaded"
 done
+compare || printf 'unknown\tall kinds\n'
 sql -e "DROP DATABASE osctl_restore"
 """
+LOAD_SCRIPT = "\n".join(("set -eu", _TOP, "restore=$1; shift", compare_script(), _LOAD))
+# One transaction, which replaces all that is there. Neutron can write OVN's database again from its own: a
+# region whose OVN does not answer is restored all the same.
+NORTHBOUND_SCRIPT = (
+    "set -u\n"
+    + r"""
+file=$(find /restore -name @file@ -type f | head -n 1)
+if [ -z "$file" ]; then
+  echo "the backup does not have it"
+elif said=$(ovsdb-client --timeout=120 restore "$OVN_NORTHBOUND" OVN_Northbound < "$file" 2>&1); then
+  echo "@loaded@"
+else
+  echo "$said" | tr '\n' ' '
+fi
+""".replace("@file@", NORTHBOUND_FILE).replace("@loaded@", LOADED)
+)
 _FROM_DATABASE = ("dnsPolicy", "imagePullSecrets", "nodeSelector", "tolerations")
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}}
 
@@ -90,7 +109,8 @@ _RESOURCES = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": 
 class RestoreRun:
     """What a Job is made for: `meta` is the metadata of the RegionRestore.
 
-    `own`: the region's own backups, in case the restore names no other repository.
+    `own`: the region's own backups, in case the restore names no other repository. `image`: that of restic,
+    in case it names none. `northbound`: the StatefulSet of OVN's northbound database, None without OVN.
     """
 
     meta: Mapping[str, Any]
@@ -98,6 +118,8 @@ class RestoreRun:
     restore: Restore
     step: StepRecord
     own: BackupSpec | None = None
+    image: str = RESTIC_IMAGE
+    northbound: Mapping[str, Any] | None = None
 
     @property
     def job(self) -> str:
@@ -150,7 +172,7 @@ def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
         "securityContext": {"runAsUser": 999, "runAsGroup": 999, "fsGroup": 999, "runAsNonRoot": True},
-        "initContainers": [fetch],
+        "initContainers": [fetch, *_northbound(run, scratch)],
         "containers": [
             {
                 "name": WORK,
@@ -167,7 +189,7 @@ def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fetch(run: RestoreRun, scratch: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The container with restic, and the volumes that it needs beside the scratch one."""
-    found: dict[str, Any] = {"name": FETCH, "image": run.spec.image, **_bounds()}
+    found: dict[str, Any] = {"name": FETCH, "image": run.spec.image or run.image, **_bounds()}
     if run.own is not None and not run.spec.secret:
         access = repository_access(run.own)
         found |= {
@@ -188,6 +210,16 @@ def _fetch(run: RestoreRun, scratch: dict[str, Any]) -> tuple[dict[str, Any], li
     if not run.spec.claim:
         return found, []
     return found, [{"name": "repository", "persistentVolumeClaim": {"claimName": run.spec.claim}}]
+
+
+def _northbound(run: RestoreRun, scratch: dict[str, Any]) -> list[dict[str, Any]]:
+    if run.northbound is None or run.step.step != Step.LOAD:
+        return []
+    image = run.northbound["spec"]["template"]["spec"]["containers"][0]["image"]
+    env = [{"name": "OVN_NORTHBOUND", "value": northbound_address()}]
+    command = ["sh", "-c", NORTHBOUND_SCRIPT]
+    found = {"name": NORTHBOUND, "image": image, "command": command, "env": env, "volumeMounts": [scratch]}
+    return [{**found, **_bounds()}]
 
 
 def _bounds() -> dict[str, Any]:

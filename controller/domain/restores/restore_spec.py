@@ -6,20 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.backups.backup_spec import RESTIC_IMAGE
-
 
 @dataclass(frozen=True)
 class RestoreSpec:
     """What is restored, and from where. `secret` has restic's environment variables; `claim` names a volume
     with the repository, which restic finds at /repository, or is empty. Without a secret, the repository is
-    that of the region's own backups."""
+    that of the region's own backups. `image` is empty for the one that the region's spec chooses."""
 
     region: str
     backup: str
     secret: str
     claim: str = ""
-    image: str = RESTIC_IMAGE
+    image: str = ""
 
 
 def parse_restore_spec(spec: Mapping[str, Any]) -> RestoreSpec:
@@ -30,5 +28,5 @@ def parse_restore_spec(spec: Mapping[str, Any]) -> RestoreSpec:
         backup=str(spec.get("backup") or "latest"),
         secret=str(source.get("secret") or ""),
         claim=str(source.get("claim") or ""),
-        image=str(source.get("image") or RESTIC_IMAGE),
+        image=str(source.get("image") or ""),
     )

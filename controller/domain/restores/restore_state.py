@@ -11,6 +11,7 @@ from typing import Any
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.shortened_text import shorten
 from controller.domain.backups.manifest import BACKUP_ID
+from controller.domain.restores.differences import ObjectDifference, difference_in
 from controller.domain.shared.times import seconds_of
 
 MOST_TEXT = 1000
@@ -89,13 +90,16 @@ class LoadedDatabase:
 @dataclass(frozen=True)
 class Restore:
     """A restore. `backup` is the id of the backup, and `databases` what is loaded of it, from the end of the
-    checks on."""
+    checks on. `differences`: objects that differ between the databases that were there and the backup; `note`
+    sums them up."""
 
     steps: tuple[StepRecord, ...] = tuple(map(StepRecord, Step))
     outcome: str = ""
     backup: str = ""
     databases: tuple[LoadedDatabase, ...] = ()
     message: str = ""
+    differences: tuple[ObjectDifference, ...] = ()
+    note: str = ""
 
     @property
     def current(self) -> StepRecord | None:
@@ -139,6 +143,8 @@ class Restore:
             "phase": str(self.phase),
             "backup": self.backup,
             "message": shorten(self.message, MOST_TEXT),
+            "note": shorten(self.note, MOST_TEXT),
+            "differences": [one.entry() for one in self.differences],
             "steps": [_entry(one) for one in self.steps],
             "databases": [
                 {"name": one.name, "file": one.file, "sha256": one.sha256} for one in self.databases
@@ -160,6 +166,7 @@ def restore_in(status: Mapping[str, Any]) -> Restore:
         known = {Step(str(one["name"])): _step(one) for one in status["steps"]}
         backup = str(status.get("backup") or "")
         databases = tuple(_database(one) for one in status.get("databases") or ())
+        differences = tuple(difference_in(one) for one in status.get("differences") or ())
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("the status is not that of a restore") from error
     if set(known) != set(Step) or (backup and not BACKUP_ID.fullmatch(backup)):
@@ -170,6 +177,8 @@ def restore_in(status: Mapping[str, Any]) -> Restore:
         backup=backup,
         databases=databases,
         message=str(status.get("message") or ""),
+        differences=differences,
+        note=str(status.get("note") or ""),
     )
 
 

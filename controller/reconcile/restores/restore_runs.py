@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from controller.domain.api.conditions import find
+from controller.domain.backups.backup_jobs import NORTHBOUND_STATEFULSET
 from controller.domain.restores.backup_checks import RegionNow, manifest_problem, misfit, read_fetched
+from controller.domain.restores.differences import read_report
 from controller.domain.restores.next_step import StepFacts
-from controller.domain.restores.restore_jobs import FETCH, WORK, RestoreRun, restore_job
+from controller.domain.restores.restore_jobs import FETCH, NORTHBOUND, WORK, RestoreRun, restore_job
 from controller.domain.restores.restore_state import LoadedDatabase, Step, StepState
 from controller.domain.shared.backoff import delay
 from controller.domain.shared.redaction import Redactor, redact_urls
@@ -15,7 +19,7 @@ from controller.reconcile.shared.action_log import log_action
 from controller.reconcile.shared.secret_values import SecretValues
 
 DATABASE = "mariadb-server"
-LOG_LINES = 20
+LOG_LINES, REPORT_LINES = 20, 2000
 # What restic says, or its exit code from version 0.17 on, of what another attempt cannot heal.
 _REFUSALS = {
     12: "the key of the repository is wrong; correct RESTIC_PASSWORD in the Secret that spec.from names",
@@ -48,7 +52,7 @@ class RestoreRuns:
             return self._begin()
         conditions = (job.get("status") or {}).get("conditions") or ()
         if find(conditions, "Complete").get("status") == "True":
-            return self._found(region) if self._run.step.step == Step.CHECK else StepFacts()
+            return self._found(region) if self._run.step.step == Step.CHECK else self._loaded()
         if find(conditions, "Failed").get("status") == "True":
             return self._failed(str(find(conditions, "Failed").get("message") or ""))
         return StepFacts(waiting=f"Job {self._run.job} runs")
@@ -62,7 +66,8 @@ class RestoreRuns:
         if database is None:
             return StepFacts(waiting=f'there is no StatefulSet "{DATABASE}" whose image could load it')
         try:
-            self._kube.create(restore_job(self._run, database))
+            northbound = self._kube.get(STATEFULSET, NORTHBOUND_STATEFULSET, self._namespace)
+            self._kube.create(restore_job(replace(self._run, northbound=northbound), database))
         except Conflict:
             return StepFacts(waiting=f"Job {self._run.job} begins")
         except (ObjectRefused, Forbidden) as error:
@@ -89,6 +94,15 @@ class RestoreRuns:
             LoadedDatabase(one.name, one.file, digests[one.file]) for one in fetched.manifest.databases
         )
         return StepFacts(backup=fetched.manifest.id, databases=databases)
+
+    def _loaded(self) -> StepFacts:
+        """What the Job says of the backup. It has loaded it, whether its output can be read or not."""
+        pod = self._pod()
+        if pod is None:
+            return StepFacts()
+        names = {str(one["name"]) for one in (pod.get("spec") or {}).get("initContainers") or ()}
+        northbound = self._log(pod, NORTHBOUND, 1) if NORTHBOUND in names else ""
+        return StepFacts(report=read_report(self._log(pod, WORK, REPORT_LINES), northbound))
 
     def _failed(self, message: str) -> StepFacts:
         pod = self._pod()

@@ -309,6 +309,22 @@ def test_images_to_copy_have_source_and_target_and_a_command(tmp_path: Path):
     assert f"skopeo copy --all docker://{keystone['source']} docker://{keystone['target']}" in lines
 
 
+def test_the_image_of_backups_is_one_of_a_region_with_backups(tmp_path: Path):
+    file = tmp_path / "backups.yaml"
+    spec = {
+        "features": {"backup": {"destination": {"claim": {}}}},
+        "images": {"registry": "mirror.example.org"},
+    }
+    file.write_text(example_text(**spec))
+    rows = json.loads(osctl("images", str(file), "--tags", "-o", "json").stdout)
+    image = "mirror.example.org/restic/restic:0.18.1"
+    assert {"image": image, "releases": ["features.backup"]} in rows
+    rows = json.loads(osctl("images", str(file), "--tags", "--copy", "-o", "json").stdout)
+    assert {"source": "docker.io/restic/restic:0.18.1", "target": image} in rows
+    rows = json.loads(osctl("images", str(file), "--tags", "-o", "json", "--release", "keystone").stdout)
+    assert image not in {row["image"] for row in rows}
+
+
 def test_images_to_copy_need_a_registry():
     result = osctl("images", str(EXAMPLE), "--tags", "--copy")
     assert result.exit_code == 3

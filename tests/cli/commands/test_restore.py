@@ -38,6 +38,20 @@ def test_it_makes_a_restore_and_shows_each_step_until_the_end(world: World) -> N
     assert json.loads(again.stdout)["status"]["phase"] == "Done"
 
 
+def test_what_the_backup_does_not_know_is_shown(world: World) -> None:
+    world.said = "count\tNotInBackup\tserver\t1\ndiffers\tNotInBackup\tserver\tits-id\tcmp7\tits-name"
+    result = osctl(*ASKED)
+    assert result.exit_code == 0, result.stderr
+    assert "its-id" in result.stdout
+    assert "cmp7" in result.stdout
+    assert "1 server not in the backup" in " ".join(result.stdout.split())
+    [found] = [line for line in result.stdout.splitlines() if "its-id" in line]
+    assert "its-name" in found
+    made = world.kube.get(RESTORE, RESTORED, NAMESPACE)
+    assert made is not None
+    assert made["status"]["differences"][0]["host"] == "cmp7"
+
+
 def test_a_refused_restore_ends_with_its_reason(world: World) -> None:
     world.output = printed(damaged=True)
     result = osctl(*ASKED)

@@ -56,6 +56,18 @@ def test_all_of_it_is_parsed() -> None:
     assert bucket.repository == "s3:https://s3.example.org:9000/backups/a/b"
 
 
+def test_the_image_comes_from_the_registry_of_the_others_unless_it_is_named() -> None:
+    features = {"backup": {"destination": {"claim": {}}}}
+    mirror = {"registry": "mirror.example.org/copies/"}
+    found = parse_backup_spec({"features": features, "images": mirror})
+    assert found is not None
+    assert found.image == "mirror.example.org/copies/restic/restic:0.18.1"
+    features["backup"]["image"] = "own.example.org/restic:1"  # type: ignore[assignment]
+    named = parse_backup_spec({"features": features, "images": mirror})
+    assert named is not None
+    assert named.image == "own.example.org/restic:1"
+
+
 @pytest.mark.parametrize(
     "given", [None, {}, {"features": None}, {"features": {"backup": 3}}, {"features": []}]
 )

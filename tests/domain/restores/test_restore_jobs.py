@@ -11,12 +11,13 @@ from controller.domain.restores.restore_state import Restore, Step, StepRecord
 
 META = {"name": "again", "namespace": "openstack", "uid": "u"}
 DATABASE = {"spec": {"template": {"spec": {"containers": [{"name": "mariadb", "image": "mariadb:11.4"}]}}}}
+OVN = {"spec": {"template": {"spec": {"containers": [{"name": "nb", "image": "ovn:24"}]}}}}
 BUCKET = S3Destination("https://s3.example.org", "backups", "bucket")
 
 
 def pod(own: BackupSpec | None, **source: str) -> dict[str, Any]:
     spec = parse_restore_spec({"region": "region-one", **({"from": source} if source else {})})
-    run = RestoreRun(META, spec, Restore(), StepRecord(Step.CHECK), own)
+    run = RestoreRun(META, spec, Restore(), StepRecord(Step.CHECK), own, "mirror.example.org/restic/restic:1")
     found: dict[str, Any] = restore_job(run, DATABASE)["spec"]["template"]["spec"]
     return found
 
@@ -46,7 +47,23 @@ def test_a_volume_is_read_as_the_user_that_has_written_it() -> None:
     assert claims == ["region-backup"]
 
 
+def test_loading_has_ovn_s_database_loaded_where_there_is_ovn() -> None:
+    spec, images = parse_restore_spec({"region": "region-one"}), {}
+    for step in (Step.CHECK, Step.LOAD):
+        run = RestoreRun(META, spec, Restore(), StepRecord(step), BackupSpec(BUCKET), northbound=OVN)
+        initial = restore_job(run, DATABASE)["spec"]["template"]["spec"]["initContainers"]
+        images[step] = {one["name"]: one["image"] for one in initial}
+    assert "northbound" not in images[Step.CHECK]
+    assert images[Step.LOAD]["northbound"] == "ovn:24"
+    assert [one["name"] for one in initial] == ["fetch", "northbound"]
+    # It has neither the password of the database nor the key of backups.
+    assert [one["name"] for one in initial[1]["volumeMounts"]] == ["restore"]
+    assert [one["name"] for one in initial[1]["env"]] == ["OVN_NORTHBOUND"]
+
+
 def test_a_named_source_wins() -> None:
     [fetch] = pod(BackupSpec(BUCKET), secret="own", image="restic:2")["initContainers"]
     assert fetch["envFrom"] == [{"secretRef": {"name": "own"}}]
     assert fetch["image"] == "restic:2"
+    [fetch] = pod(None, secret="own")["initContainers"]
+    assert fetch["image"] == "mirror.example.org/restic/restic:1"

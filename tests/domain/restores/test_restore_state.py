@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.restores.differences import Difference, ObjectDifference
 from controller.domain.restores.restore_state import (
     LoadedDatabase,
     Phase,
@@ -24,6 +25,8 @@ WHOLE = Restore(
     backup=BACKUP,
     databases=(LoadedDatabase("nova_cell0", "databases/nova_cell0.sql", "a" * 64),),
     message="restored",
+    differences=(ObjectDifference(Difference.NOT_IN_BACKUP, "server", "id", "name", "cmp1"),),
+    note="1 server not in the backup",
 )
 
 
@@ -43,6 +46,8 @@ def test_the_status_of_a_restore_says_all_of_it() -> None:
         {"databases": [{"name": "a`; DROP DATABASE b; --", "file": "f", "sha256": "a" * 64}]},
         {"databases": [{"name": "a", "file": "f", "sha256": "$(id)"}]},
         {"databases": [7]},
+        {"differences": [{"what": "Unheard", "kind": "server", "id": "x"}]},
+        {"differences": [7]},
     ],
 )
 def test_a_status_that_no_restore_has_written_is_refused(change: dict[str, Any]) -> None:

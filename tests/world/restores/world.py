@@ -88,6 +88,7 @@ class World:
         self.dies_at = -1
         self.job_fails = False
         self.output = printed()
+        self.said = "the server has gone away"
         self.loaded = 0
         self.kube.before_write = self._before_write
         self.kube.after_write = self._after_write
@@ -347,7 +348,7 @@ class World:
     def _pod_log(self, name: str, namespace: str, **_: Any) -> str:
         if self.kube.get(POD, name, namespace) is None:
             return ""
-        return self.output if "restore-check" in name else "the server has gone away"
+        return self.output if "restore-check" in name else self.said
 
     def work(self) -> None:
         """Everybody does what there is to do, once."""

@@ -14,7 +14,7 @@ from controller.cli.exit_codes import ExitCode
 from controller.cli.options import Context, Kubeconfig, Namespace, Output, parse_wait
 from controller.cli.output import Format, print_data, print_table, soft_wrapped, stderr, stdout
 from controller.cli.waiting import POLL_SECONDS
-from controller.domain.backups.backup_spec import RESTIC_IMAGE, parse_backup_spec
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.restores.restore_spec import parse_restore_spec
 from controller.domain.restores.restore_state import Phase
 from controller.errors import ObjectMissing, ObjectRefused
@@ -37,7 +37,15 @@ Claim = Annotated[
     str,
     typer.Option("--claim", metavar="NAME", help="The volume claim with the repository.", show_default=False),
 ]
-Image = Annotated[str, typer.Option("--image", metavar="IMAGE", help="An image with restic.")]
+Image = Annotated[
+    str,
+    typer.Option(
+        "--image",
+        metavar="IMAGE",
+        help="An image with restic. Default: that of the region's own backups.",
+        show_default=False,
+    ),
+]
 RestoreTimeout = Annotated[
     float,
     typer.Option(
@@ -58,7 +66,7 @@ def restore(
     secret: Secret = "",
     backup: Backup = "latest",
     claim: Claim = "",
-    image: Image = RESTIC_IMAGE,
+    image: Image = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end.")] = True,
     timeout: RestoreTimeout = 14400.0,
     output: Output = Format.TABLE,
@@ -75,7 +83,8 @@ def restore(
     region, place = osdpl["metadata"], str(osdpl["metadata"]["namespace"])
     asked: dict[str, Any] = {"region": str(region["name"]), "backup": backup}
     if secret:
-        asked["from"] = {"secret": secret, "image": image, **({"claim": claim} if claim else {})}
+        given = {"secret": secret, "claim": claim, "image": image}
+        asked["from"] = {key: text for key, text in given.items() if text}
     elif parse_backup_spec(osdpl.get("spec")) is None:
         asked = {}
     found = _ensure(cluster, place, restore, asked)
@@ -129,11 +138,18 @@ def _show(found: KubeObject) -> None:
     rows = [_row(one) for one in status.get("steps") or ()]
     if rows:
         print_table(stdout(), ("STEP", "STATE", "STARTED", "ENDED", "MESSAGE"), rows)
+    differing = [_difference(one) for one in status.get("differences") or ()]
+    if differing:
+        print_table(stdout(), ("DIFFERENCE", "KIND", "ID", "NAME", "HOST"), differing)
     stdout().print(soft_wrapped(f"{found['metadata']['name']}: {status.get('message') or 'not begun'}"))
 
 
 def _row(step: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(step.get(key) or "") for key in ("name", "state", "started", "ended", "message"))
+
+
+def _difference(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(one.get(key) or "") for key in ("what", "kind", "id", "name", "host"))
 
 
 def _get(cluster: Cluster, place: str, name: str) -> KubeObject:
