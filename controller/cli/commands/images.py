@@ -78,7 +78,8 @@ def images(
 def _users(
     regions: Iterable[OfflineRegion], releases: list[str] | None, renderer: OfflineRenderer | None
 ) -> dict[str, list[str]]:
-    """The releases of each image that runs; without a renderer, of each that values name."""
+    """The releases of each image that runs; without a renderer, of each that values name. Jobs of backups
+    belong to no release: `features.backup` stands for these."""
     users: dict[str, set[str]] = {}
     helm = offline_helm() if renderer is not None else None
     for region in regions:

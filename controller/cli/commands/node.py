@@ -331,7 +331,8 @@ def disks_shared(
         raise ObjectMissing(f'there is no node "{node}"')
     notes = {node_note(cluster.choose_region(region).namespace, DISKS_ANNOTATION): token}
     cluster.kube.merge_patch(NODE, node, None, {"metadata": {"annotations": notes}})
-    stderr().print(f"node/{node}: its disks count as shared until the configuration of a host changes")
+    text = f"node/{node}: if {token} is the token of its plan or maintenance, its disks count as shared"
+    stderr().print(soft_wrapped(f"{text} until the configuration of a host changes"))
 
 
 def _is_planned(phase: str) -> bool:

@@ -15,6 +15,8 @@ from controller.cli.offline.own_kinds import is_bundle, is_region, is_self_conta
 from controller.cli.offline.own_secrets import secret_warnings
 from controller.cli.offline.region import OfflineRegion, OfflineRenderer
 from controller.cli.offline.unread_keys import large_numbers, unread_keys
+from controller.domain.backups.backup_jobs import claim_object
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.validation.cluster.asked_resources import AskedResources, asked_resources, marked_nodes
 from controller.domain.validation.cluster.pod_security import pod_security_problems
@@ -257,7 +259,15 @@ def _compare(
         found.warnings += unmounted(name, files, made[name], there)
     marked = [each for one in releases for each in marked_nodes(one.spec.chart.name, one.merged.values)]
     found.warnings += pod_security_problems(_namespace_of(region, given), every)
-    found.asked = asked_resources(every, marked)
+    found.asked = asked_resources([*every, *_claims_of_backups(region)], marked)
+
+
+def _claims_of_backups(region: OfflineRegion) -> list[KubeObject]:
+    """The volume that the controller claims for backups: of no release, and as large as the database."""
+    backup = parse_backup_spec(region.deployment.document)
+    if backup is None or backup.claim is None:
+        return []
+    return [claim_object(backup.claim, region.deployment.namespace, {})]
 
 
 def _namespace_of(region: OfflineRegion, given: Sequence[InputObject]) -> KubeObject | None:

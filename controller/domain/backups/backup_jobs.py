@@ -21,7 +21,7 @@ from controller.domain.api.names import (
 )
 from controller.domain.api.object_meta import owned_by_region
 from controller.domain.backups.backup_scripts import DUMP, FETCH, NORTHBOUND, SPLIT, STORE, TRY
-from controller.domain.backups.backup_spec import CLAIM, BackupSpec
+from controller.domain.backups.backup_spec import CLAIM, BackupSpec, ClaimDestination
 from controller.domain.backups.repository import USER, RepositoryAccess, repository_access
 
 BACKUP, DRILL = "backup", "drill"
@@ -85,14 +85,17 @@ def drill_cronjob(parts: BackupParts) -> dict[str, Any]:
 def backup_claim(parts: BackupParts) -> dict[str, Any] | None:
     """The claim of the volume of backups; None if they go to a bucket. It has no owner, and stays."""
     wanted = parts.spec.claim
-    if wanted is None:
-        return None
+    return claim_object(wanted, parts.namespace, labels_of(parts, BACKUP)) if wanted is not None else None
+
+
+def claim_object(wanted: ClaimDestination, namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """The claim of a volume in this namespace."""
     spec: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": wanted.size}},
     }
     spec |= {"storageClassName": wanted.storage_class} if wanted.storage_class else {}
-    meta = {"name": CLAIM, "namespace": parts.namespace, "labels": labels_of(parts, BACKUP)}
+    meta = {"name": CLAIM, "namespace": namespace, "labels": dict(labels)}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec}
 
 
@@ -213,7 +216,7 @@ def _pod(
     model = parts.database["spec"]["template"]["spec"]
     found = {key: model[key] for key in _FROM_DATABASE if key in model}
     pulled = [str(one["name"]) for one in found.pop("imagePullSecrets", None) or ()]
-    names = list(dict.fromkeys([*pulled, *parts.pull_secrets]))
+    names = list(dict.fromkeys([*pulled, *parts.spec.pull_secrets, *parts.pull_secrets]))
     found |= {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
     return {
         **found,

@@ -55,7 +55,8 @@ class S3Destination:
 class BackupSpec:
     """Backups of a region. `drill` is empty for no schedule; `passphrase` names the Secret of the key.
 
-    `own_passphrase`: the Secret is the controller's, which generates it.
+    `own_passphrase`: the Secret is the controller's, which generates it. `pull_secrets`: those of the images
+    of the region.
     """
 
     destination: ClaimDestination | S3Destination
@@ -64,6 +65,7 @@ class BackupSpec:
     keep: Keep = field(default=Keep())
     passphrase: str = PASSPHRASE_SECRET
     image: str = RESTIC_IMAGE
+    pull_secrets: tuple[str, ...] = ()
 
     @property
     def own_passphrase(self) -> bool:
@@ -105,7 +107,14 @@ def parse_backup_spec(spec: Mapping[str, Any] | None) -> BackupSpec | None:
         ),
         passphrase=_text(given, "passphrase") or PASSPHRASE_SECRET,
         image=_text(given, "image") or restic_image(spec),
+        pull_secrets=pull_secrets(spec),
     )
+
+
+def pull_secrets(spec: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The Secrets that pull the region's images. Charts give them to their accounts, not to pods."""
+    given = _map(_map(spec).get("images")).get("pullSecrets")
+    return tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else ()
 
 
 def _destination(given: Mapping[str, Any]) -> ClaimDestination | S3Destination | None:

@@ -91,7 +91,7 @@ def parse_list(output: str) -> tuple[StoredBackup, ...]:
     try:
         listed = json.loads(output)
         found = [(str(one["time"]), [str(tag) for tag in one.get("tags") or ()]) for one in listed]
-    except (TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError("the repository's list cannot be read") from error
     backups = [
         StoredBackup(tag.removeprefix("backup="), taken[:19] + "Z")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.names import (
@@ -19,7 +19,7 @@ from controller.domain.api.names import (
     RESTORE_LABEL,
 )
 from controller.domain.backups.backup_jobs import northbound_address
-from controller.domain.backups.backup_spec import RESTIC_IMAGE, BackupSpec
+from controller.domain.backups.backup_spec import BackupSpec, pull_secrets, restic_image
 from controller.domain.backups.collected_files import NORTHBOUND_FILE
 from controller.domain.backups.repository import PREPARE, USER, repository_access, restic_function
 from controller.domain.restores.differences import LOADED, compare_script
@@ -109,8 +109,9 @@ _RESOURCES = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": 
 class RestoreRun:
     """What a Job is made for: `meta` is the metadata of the RegionRestore.
 
-    `own`: the region's own backups, in case the restore names no other repository. `image`: that of restic,
-    in case it names none. `northbound`: the StatefulSet of OVN's northbound database, None without OVN.
+    `own`: the region's own backups, in case the restore names no other repository. `northbound`: the
+    StatefulSet of OVN's northbound database, None without OVN. `region`: the region's spec, which names the
+    registry of images.
     """
 
     meta: Mapping[str, Any]
@@ -118,8 +119,8 @@ class RestoreRun:
     restore: Restore
     step: StepRecord
     own: BackupSpec | None = None
-    image: str = RESTIC_IMAGE
     northbound: Mapping[str, Any] | None = None
+    region: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def job(self) -> str:
@@ -167,8 +168,12 @@ def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
     server = next(one for one in model["containers"] if one["name"] == "mariadb")
     scratch = {"name": "restore", "mountPath": "/restore"}
     fetch, volumes = _fetch(run, scratch)
+    found = {key: model[key] for key in _FROM_DATABASE if key in model}
+    pulled = [str(one["name"]) for one in found.pop("imagePullSecrets", None) or ()]
+    names = list(dict.fromkeys([*pulled, *pull_secrets(run.region)]))
+    found |= {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
     return {
-        **{key: model[key] for key in _FROM_DATABASE if key in model},
+        **found,
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
         "securityContext": {"runAsUser": 999, "runAsGroup": 999, "fsGroup": 999, "runAsNonRoot": True},
@@ -189,7 +194,7 @@ def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fetch(run: RestoreRun, scratch: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The container with restic, and the volumes that it needs beside the scratch one."""
-    found: dict[str, Any] = {"name": FETCH, "image": run.spec.image or run.image, **_bounds()}
+    found: dict[str, Any] = {"name": FETCH, "image": run.spec.image or _image(run), **_bounds()}
     if run.own is not None and not run.spec.secret:
         access = repository_access(run.own)
         found |= {
@@ -220,6 +225,10 @@ def _northbound(run: RestoreRun, scratch: dict[str, Any]) -> list[dict[str, Any]
     command = ["sh", "-c", NORTHBOUND_SCRIPT]
     found = {"name": NORTHBOUND, "image": image, "command": command, "env": env, "volumeMounts": [scratch]}
     return [{**found, **_bounds()}]
+
+
+def _image(run: RestoreRun) -> str:
+    return run.own.image if run.own is not None else restic_image(run.region)
 
 
 def _bounds() -> dict[str, Any]:

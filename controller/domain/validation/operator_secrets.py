@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.domain.api.names import AUTHORITY_TYPE
+from controller.domain.backups.backup_spec import (
+    ACCESS_KEY,
+    AUTHORITY_KEY,
+    PASSPHRASE_KEY,
+    PASSPHRASE_SECRET,
+    SECRET_KEY,
+)
 from controller.domain.validation.dangling import SERVED_KEYS
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 
@@ -15,6 +22,8 @@ _LOGIN_KEY = ".dockerconfigjson"
 _AUTHORITY = ("ca.crt",)
 _ROOT = "and ca.crt with the root, unless tls.crt ends with it"
 _PUBLIC: DocumentPath = ("features", "tls", "public")
+_BACKUP: DocumentPath = ("features", "backup")
+_BUCKET: DocumentPath = (*_BACKUP, "destination", "s3")
 
 # Fields whose value is the name, with the keys and the type that the Secret has to have.
 NAMES: Mapping[DocumentPath, tuple[tuple[str, ...], str]] = {
@@ -24,7 +33,12 @@ NAMES: Mapping[DocumentPath, tuple[tuple[str, ...], str]] = {
     ("features", "tls", "internal", "caSecret"): (_AUTHORITY, ""),
     (*_PUBLIC, "secretName"): (SERVED_KEYS, TLS_TYPE),
     (*_PUBLIC, "caSecret"): (_AUTHORITY, ""),
+    (*_BACKUP, "passphrase"): ((PASSPHRASE_KEY,), ""),
+    (*_BUCKET, "credentials"): ((ACCESS_KEY, SECRET_KEY), ""),
+    (*_BUCKET, "ca"): ((AUTHORITY_KEY,), ""),
 }
+# Those that the controller generates, although a field may name them.
+_GENERATED = frozenset((PASSPHRASE_SECRET,))
 # Fields with a name and a key.
 REFERENCES: tuple[DocumentPath, ...] = (
     ("features", "nodes", "fencing", "tokenFrom"),
@@ -81,6 +95,8 @@ def operator_secrets(spec: Mapping[str, Any]) -> list[OperatorSecret]:
     for path, (keys, type_) in NAMES.items():
         name = lookup(spec, path)
         # Nothing reads those of public endpoints that are not encrypted.
+        if name in _GENERATED:
+            continue
         if name and (path[: len(_PUBLIC)] != _PUBLIC or lookup(spec, (*_PUBLIC, "enabled"))):
             found.append(OperatorSecret(format_path(("spec", *path)), name, keys, type_))
     for path, (keys, type_) in LISTS.items():

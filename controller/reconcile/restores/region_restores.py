@@ -22,7 +22,7 @@ from controller.domain.api.names import (
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_spec import parse_region_spec, spec_in_force
 from controller.domain.backups.backup_jobs import BACKUP_CRONJOB
-from controller.domain.backups.backup_spec import parse_backup_spec, restic_image
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.backups.job_ends import MAKING_BACKUPS, names_of_running
 from controller.domain.region.progress import region_progress
 from controller.domain.region.upgrade.upgrade_state import upgrade_obstacle
@@ -234,8 +234,7 @@ class RegionRestores:
     def _runs(self, seen: _Pass, step: StepRecord) -> RestoreRuns:
         region = spec_in_force(seen.osdpl)
         own = parse_backup_spec(region)
-        image = own.image if own is not None else restic_image(region)
-        run = RestoreRun(seen.obj["metadata"], seen.spec, seen.restore, step, own, image)
+        run = RestoreRun(seen.obj["metadata"], seen.spec, seen.restore, step, own, region=region or {})
         return RestoreRuns(self._kube, run, seen.now)
 
     def _writers(self, seen: _Pass) -> StoppedWriters:

@@ -126,6 +126,13 @@ def test_the_list_is_that_of_the_repository_and_counts_as_no_backup(bed: Played)
     assert bed.state().last.ended == ""
 
 
+def test_a_pod_that_prints_no_list_is_named_as_the_cause(bed: Played) -> None:
+    bed.ends = (0, "", "")
+    result = osctl("backup", "list")
+    assert result.exit_code == 6
+    assert "its pod printed no list of backups" in result.stderr
+
+
 def test_a_backup_is_deleted_by_its_tag_after_a_question(bed: Played) -> None:
     assert osctl("backup", "delete", ID, input="n\n").exit_code != 0
     assert bed.seen == []

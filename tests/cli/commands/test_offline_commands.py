@@ -292,6 +292,17 @@ def test_images_of_a_mirror_come_from_the_mirror(tmp_path: Path):
     assert all(row["image"].startswith("mirror.example.org/openstack") for row in rows)
 
 
+def test_the_image_of_backups_is_listed_and_copied(tmp_path: Path):
+    file = tmp_path / "region.yaml"
+    backup = {"backup": {"destination": {"claim": {}}}}
+    file.write_text(example_text(images={"registry": "mirror.example.org/openstack"}, features=backup))
+    rows = json.loads(osctl("images", str(file), "-o", "json").stdout)
+    restic = "mirror.example.org/openstack/restic/restic:0.18.1"
+    assert [row["releases"] for row in rows if row["image"] == restic] == [["features.backup"]]
+    copied = json.loads(osctl("images", str(file), "--tags", "--copy", "-o", "json").stdout)
+    assert {"source": "docker.io/restic/restic:0.18.1", "target": restic} in copied
+
+
 def test_images_to_copy_have_source_and_target_and_a_command(tmp_path: Path):
     file = tmp_path / "mirror.yaml"
     own = "registry.example.org/mine/glance:1"

@@ -121,6 +121,9 @@ def _naming(node: Any, path: tuple[str, ...]) -> list[str]:
     if node.get("required") == ["name", "key"]:
         return [text]
     last = path[-1] if path else ""
+    says = str(node.get("description") or "").startswith("Name of a Secret in the region's namespace")
+    if says and node.get("type") == "string":
+        return [text]
     if node.get("type") in ("string", "array") and last.lower().endswith(("secret", "secretname", "secrets")):
         return [text]
     found = [one for key, sub in node.get("properties", {}).items() for one in _naming(sub, (*path, key))]

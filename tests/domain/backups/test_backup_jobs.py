@@ -19,6 +19,7 @@ from controller.domain.backups.backup_spec import (
     ClaimDestination,
     Keep,
     S3Destination,
+    parse_backup_spec,
 )
 
 OSDPL = {"metadata": {"name": "region-one", "namespace": "openstack", "uid": "u"}}
@@ -129,6 +130,18 @@ def test_the_pod_runs_where_the_database_runs_and_pulls_with_both_secrets() -> N
     assert pod["nodeSelector"] == given["nodeSelector"]
     assert pod["imagePullSecrets"] == [{"name": "osh"}, {"name": "pull"}]
     assert {"name": "backup", "emptyDir": {"sizeLimit": "20Gi"}} in pod["volumes"]
+
+
+def test_images_come_from_the_registry_of_the_region_with_its_secrets() -> None:
+    images = {"registry": "registry.example.org:5000/openstack", "pullSecrets": ["login"]}
+    given = {"images": images, "features": {"backup": {"destination": {"claim": {}}}}}
+    spec = parse_backup_spec(given)
+    pod = pod_of(backup_cronjob(parts(spec)))
+    assert containers(pod)["store"]["image"] == "registry.example.org:5000/openstack/restic/restic:0.18.1"
+    assert pod["imagePullSecrets"] == [{"name": "login"}, {"name": "pull"}]
+    given["features"]["backup"]["image"] = "elsewhere.example.org/restic:1"
+    own = parse_backup_spec(given)
+    assert own is not None and own.image == "elsewhere.example.org/restic:1"
 
 
 def test_an_edit_changes_the_digest_and_nothing_else_does() -> None:

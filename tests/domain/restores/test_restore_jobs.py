@@ -17,9 +17,18 @@ BUCKET = S3Destination("https://s3.example.org", "backups", "bucket")
 
 def pod(own: BackupSpec | None, **source: str) -> dict[str, Any]:
     spec = parse_restore_spec({"region": "region-one", **({"from": source} if source else {})})
-    run = RestoreRun(META, spec, Restore(), StepRecord(Step.CHECK), own, "mirror.example.org/restic/restic:1")
+    run = RestoreRun(META, spec, Restore(), StepRecord(Step.CHECK), own)
     found: dict[str, Any] = restore_job(run, DATABASE)["spec"]["template"]["spec"]
     return found
+
+
+def test_restic_comes_from_the_registry_of_the_region_with_its_secrets() -> None:
+    spec = parse_restore_spec({"region": "region-one", "from": {"secret": "own"}})
+    region = {"images": {"registry": "registry.example.org", "pullSecrets": ["login"]}}
+    run = RestoreRun(META, spec, Restore(), StepRecord(Step.CHECK), region=region)
+    found = restore_job(run, DATABASE)["spec"]["template"]["spec"]
+    assert found["initContainers"][0]["image"] == "registry.example.org/restic/restic:0.18.1"
+    assert found["imagePullSecrets"] == [{"name": "login"}]
 
 
 def test_a_restore_without_a_source_reads_the_region_s_own_backups() -> None:
@@ -65,5 +74,3 @@ def test_a_named_source_wins() -> None:
     [fetch] = pod(BackupSpec(BUCKET), secret="own", image="restic:2")["initContainers"]
     assert fetch["envFrom"] == [{"secretRef": {"name": "own"}}]
     assert fetch["image"] == "restic:2"
-    [fetch] = pod(None, secret="own")["initContainers"]
-    assert fetch["image"] == "mirror.example.org/restic/restic:1"

@@ -18,7 +18,7 @@ def told(spec: Mapping[str, Any], services: frozenset[str] = SERVICES) -> dict[s
     made = deployment(core_spec(**spec))
     tree = made.spec.features.tree
     idle, pairs = idle_fields(made.document, tree, services), broken_pairs(made.document, tree, "openstack")
-    return {one.path: one.message for one in (*idle, *pairs)}
+    return {one.path: f"{one.message}; {one.remedy}" for one in (*idle, *pairs)}
 
 
 def features(**given: Any) -> dict[str, Any]:
@@ -161,6 +161,13 @@ def test_dumps_that_are_gone_or_too_old_before_the_next_one_are_reported() -> No
     daily = features(database={"backup": {"enabled": True}})
     assert list(told({**daily, "upgrade": {"backupMaxAge": "1h"}})) == ["spec.upgrade.backupMaxAge"]
     assert told({**daily, "upgrade": {"backupMaxAge": "26h"}}) == {}
+
+
+def test_backups_of_the_region_are_what_an_upgrade_asks_for() -> None:
+    weekly = features(backup={"destination": {"claim": {}}, "schedule": "0 1 * * 0"})
+    assert told({**weekly, "upgrade": {"backupMaxAge": "192h"}}) == {}
+    found = told({**weekly, "upgrade": {"backupMaxAge": "24h"}})
+    assert "spec.features.backup.schedule" in str(found["spec.upgrade.backupMaxAge"])
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,12 @@ def list_backups(
 ) -> None:
     """Show the backups of the region in its repository, and what the last drill has shown."""
     cronjob = _cronjob(cluster, name, BACKUP_CRONJOB)
-    found = parse_list(
-        _repository(cluster, repository_job(cronjob, _name("region-backup-list"), LIST), timeout)
-    )
+    job = repository_job(cronjob, _name("region-backup-list"), LIST)
+    try:
+        found = parse_list(_repository(cluster, job, timeout))
+    except ValueError as error:
+        text = f"Job {job['metadata']['name']} succeeded, but its pod printed no list of backups"
+        raise ObjectRefused(f"{text}; look at what runs the pods, such as simulated nodes") from error
     state = backup_in(cluster.find_region(name).get("status") or {})
     drilled = {state.drill.id: str(state.drill.result)} if state and state.drill.id else {}
     if output != Format.TABLE:

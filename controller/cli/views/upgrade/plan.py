@@ -14,6 +14,7 @@ from controller.domain.region.upgrade.upgrade_steps import Phase, UpgradeStep
 from controller.domain.releases.bundle import ReleaseSpec
 from controller.domain.releases.bundle_object import parse_bundle
 from controller.domain.releases.manifest_diff import DAEMONSET, ManifestDiff, diff_manifests
+from controller.domain.shared.max_unhealthy import MaxUnhealthy
 from controller.domain.shared.plurals import count
 from controller.ports.helm import RenderedRelease
 from controller.ports.kubernetes import KubeObject, KubeObjects
@@ -239,4 +240,10 @@ def batch_text(policy: UpgradePolicy) -> str:
     failed = count(policy.max_failed, "failed node stops", "failed nodes stop") if policy.max_failed else ""
     limit = f"more than {failed} the upgrade" if failed else "one failed node stops the upgrade"
     groups = f", by label {policy.by_label}" if policy.by_label else ""
-    return f"node by node{groups}, {policy.batch} of the nodes at once; {limit}"
+    return f"{_batch(policy.batch)}{groups}; {limit}"
+
+
+def _batch(size: MaxUnhealthy) -> str:
+    if size.percentage:
+        return f"{size.percentage} % of the nodes at once"
+    return f"{size.number} nodes at once" if size.number != 1 else "one node at a time"

@@ -73,8 +73,8 @@ IMAGE_WITHOUT_TAG = warning(
 BACKUP_OLDER_THAN_ALLOWED = warning(
     "backup-older-than-allowed",
     "spec.upgrade.backupMaxAge",
-    "is shorter than the {gap} between two dumps, so an upgrade can begin only shortly after one",
-    "raise it, or make dumps more often (spec.features.database.backup.schedule)",
+    "is shorter than the {gap} between two backups, so an upgrade can begin only shortly after one",
+    "raise it, or make backups more often ({schedule})",
 )
 DUMPS_GO_EARLY = warning(
     "dumps-go-early",
