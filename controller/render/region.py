@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.domain.api.spec_rules.values import RELEASE_UNKNOWN
+from controller.domain.backups.backup_rules import backup_warnings
 from controller.domain.region.deployment import OpenStackDeployment
 from controller.domain.region.feature_services import feature_service_problems
 from controller.domain.region.named_charts import name_problems, name_warnings, proxy_warnings
@@ -184,6 +185,7 @@ class _RegionRenderer:
             names = [entry.name for entry in services]
             self.warnings += idle_fields(self.deployment.document, features, names)
             self.warnings += broken_pairs(self.deployment.document, features, namespace)
+            self.warnings += backup_warnings(self.deployment.document, features["database"]["backup"])
         in_order = tuple(bundles[entry.name] for entry in services if entry.name in bundles)
         certificates = region_certificates(self.deployment.spec, namespace, services)
         ceph = ceph_needs(features, {entry.name for entry in services})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from controller.domain.api.spec_rules import effects
 from controller.domain.api.spec_rules import features as rules
 from controller.domain.api.spec_rules.rule import Finding
 from controller.domain.backups.backup_spec import BackupSpec, parse_backup_spec
-from controller.domain.shared.cron_schedule import schedule_problem
+from controller.domain.shared.cron_schedule import longest_gap, schedule_problem
+from controller.domain.shared.durations import format_duration, parse_duration
 from controller.errors import Problem
 
 _ROOT = "spec.features.backup"
@@ -33,6 +35,22 @@ def backup_problems(features: Mapping[str, Any], reserved: Callable[[str], str])
             yield Finding(rules.BACKUP_SECRET_RESERVED, facts).at(f"{_ROOT}.{path}")
     if spec.bucket is not None and spec.bucket.ca and spec.bucket.endpoint.startswith("http:"):
         yield Finding(rules.BACKUP_AUTHORITY_UNUSED, {}).at(f"{_ROOT}.destination.s3.ca")
+
+
+def backup_warnings(document: Mapping[str, Any], dumps: Mapping[str, Any]) -> Iterator[Problem]:
+    """What a spec says of the age of backups, as it is written, and the backups that it has made. `dumps`:
+    features.database.backup with all defaults, which an upgrade asks for where the region has no backups."""
+    age, path = (document.get("upgrade") or {}).get("backupMaxAge"), "spec.upgrade.backupMaxAge"
+    backup = parse_backup_spec(document)
+    if not age:
+        return
+    if backup is None and not dumps["enabled"]:
+        yield effects.BACKUP_AGE_WITHOUT_BACKUPS.at(path, needs="spec.features.backup")
+        return
+    gap = longest_gap(backup.schedule if backup is not None else dumps["schedule"])
+    if parse_duration(age) < gap:
+        field = "spec.features.backup.schedule" if backup else "spec.features.database.backup.schedule"
+        yield effects.BACKUP_OLDER_THAN_ALLOWED.at(path, gap=format_duration(gap), schedule=field)
 
 
 def _secrets(spec: BackupSpec) -> dict[str, str]:

@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.domain.api.backup_secrets import PASSPHRASE_SECRET
 from controller.domain.values.images import mirrored
 
 RESTIC_IMAGE = "docker.io/restic/restic:0.18.1"
-PASSPHRASE_SECRET = "region-backup-passphrase"  # noqa: S105 - a name
-PASSPHRASE_KEY = "passphrase"  # noqa: S105 - a name
-# As the Secret of an ObjectBucketClaim has them.
-ACCESS_KEY, SECRET_KEY = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
-AUTHORITY_KEY = "ca.crt"
 CLAIM = "region-backup"
 
 

@@ -9,15 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.backups.backup_spec import (
-    ACCESS_KEY,
-    AUTHORITY_KEY,
-    CLAIM,
-    PASSPHRASE_KEY,
-    SECRET_KEY,
-    BackupSpec,
-    S3Destination,
-)
+from controller.domain.api.backup_secrets import ACCESS_KEY, AUTHORITY_KEY, PASSPHRASE_KEY, SECRET_KEY
+from controller.domain.backups.backup_spec import CLAIM, BackupSpec, S3Destination
 
 PASSPHRASE_DIR, LOGIN_DIR, AUTHORITY_DIR = "/backup-key", "/backup-login", "/backup-authority"
 KEYS_DIR, CLAIM_DIR = "/backup-keys", "/repository"

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.domain.api.names import AUTHORITY_TYPE
-from controller.domain.backups.backup_spec import (
+from controller.domain.api.backup_secrets import (
     ACCESS_KEY,
     AUTHORITY_KEY,
     PASSPHRASE_KEY,
     PASSPHRASE_SECRET,
     SECRET_KEY,
 )
+from controller.domain.api.names import AUTHORITY_TYPE
 from controller.domain.validation.dangling import SERVED_KEYS
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 

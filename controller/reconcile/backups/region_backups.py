@@ -12,6 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from controller.domain.api.backup_secrets import (
+    ACCESS_KEY,
+    AUTHORITY_KEY,
+    PASSPHRASE_KEY,
+    PASSPHRASE_SECRET,
+    SECRET_KEY,
+)
 from controller.domain.api.names import (
     BACKUP_DIGEST_ANNOTATION,
     BACKUP_LABEL,
@@ -31,16 +38,7 @@ from controller.domain.backups.backup_jobs import (
     digest_of,
     drill_cronjob,
 )
-from controller.domain.backups.backup_spec import (
-    ACCESS_KEY,
-    AUTHORITY_KEY,
-    CLAIM,
-    PASSPHRASE_KEY,
-    PASSPHRASE_SECRET,
-    SECRET_KEY,
-    BackupSpec,
-    parse_backup_spec,
-)
+from controller.domain.backups.backup_spec import CLAIM, BackupSpec, parse_backup_spec
 from controller.domain.backups.backup_state import BackupState, backup_in, changes_at, judged, with_due
 from controller.domain.shared.cron_schedule import schedule_problem
 from controller.domain.shared.times import seconds_of

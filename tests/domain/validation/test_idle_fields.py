@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller.domain.backups.backup_rules import backup_warnings
 from controller.domain.validation.spec.idle_fields import DEFAULTS, NEEDS, idle_fields
 from controller.domain.validation.spec.pairs import broken_pairs
 from tests.render.region import core_spec, deployment, schema
@@ -18,7 +19,8 @@ def told(spec: Mapping[str, Any], services: frozenset[str] = SERVICES) -> dict[s
     made = deployment(core_spec(**spec))
     tree = made.spec.features.tree
     idle, pairs = idle_fields(made.document, tree, services), broken_pairs(made.document, tree, "openstack")
-    return {one.path: f"{one.message}; {one.remedy}" for one in (*idle, *pairs)}
+    ages = backup_warnings(made.document, tree["database"]["backup"])
+    return {one.path: f"{one.message}; {one.remedy}" for one in (*idle, *pairs, *ages)}
 
 
 def features(**given: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from controller.cli.commands.plan import RegionName
 from controller.cli.commands.recovery.backup_files import digest_file, write_file
 from controller.cli.options import Context, Kubeconfig, Namespace
 from controller.cli.output import stdout
+from controller.domain.api.backup_secrets import PASSPHRASE_SECRET
 from controller.domain.api.conditions import timestamp
 from controller.domain.backups.backup_record import BackupRecord
-from controller.domain.backups.backup_spec import PASSPHRASE_SECRET, parse_backup_spec
+from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.backups.collected_files import (
     BUNDLES_FILE,
     DEPLOYMENT_FILE,

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controller.domain.api.spec_rules import effects as rules
-from controller.domain.backups.backup_spec import parse_backup_spec
 from controller.domain.shared.cron_schedule import longest_gap
-from controller.domain.shared.durations import format_duration, parse_duration
+from controller.domain.shared.durations import format_duration
 from controller.domain.values.chart_values import DocumentPath, format_path, lookup
 from controller.errors import Problem
 
@@ -24,7 +23,7 @@ def broken_pairs(
     yield from _trees(features["identity"]["ldap"]["domains"])
     yield from _windows(features["credentialRotation"])
     database = features["database"]
-    yield from _backups(document, database["backup"])
+    yield from _dumps(database["backup"])
     for name, image in (lookup(document, ("images", "overrides")) or {}).items():
         if not set(":@") & set(str(image).rpartition("/")[2]):
             yield rules.IMAGE_WITHOUT_TAG.at(format_path(("spec", "images", "overrides", name)))
@@ -37,21 +36,12 @@ def broken_pairs(
             yield rules.OFFERED_TO_ITSELF.at(format_path(path), namespace=namespace)
 
 
-def _backups(document: Mapping[str, Any], dumps: Mapping[str, Any]) -> Iterator[Problem]:
-    """Backups that may be old for less than the time between two, and dumps that go before the next one."""
-    gap = longest_gap(dumps["schedule"]) if dumps["enabled"] else 0
-    age, path = lookup(document, ("upgrade", "backupMaxAge")), "spec.upgrade.backupMaxAge"
-    backup = parse_backup_spec(document)
-    if age and backup is None and not dumps["enabled"]:
-        yield rules.BACKUP_AGE_WITHOUT_BACKUPS.at(path, needs="spec.features.backup")
-    # An upgrade asks for dumps only where no backups of the region are made.
-    between = longest_gap(backup.schedule) if backup is not None else gap
-    if age and between and parse_duration(age) < between:
-        field = "spec.features.backup.schedule" if backup else "spec.features.database.backup.schedule"
-        yield rules.BACKUP_OLDER_THAN_ALLOWED.at(path, gap=format_duration(between), schedule=field)
-    if gap and dumps["keepDays"] * _DAY < gap:
+def _dumps(backup: Mapping[str, Any]) -> Iterator[Problem]:
+    """Dumps that are kept for less than the time between two of them."""
+    gap = longest_gap(backup["schedule"]) if backup["enabled"] else 0
+    if gap and backup["keepDays"] * _DAY < gap:
         path = "spec.features.database.backup.keepDays"
-        yield rules.DUMPS_GO_EARLY.at(path, days=dumps["keepDays"], gap=format_duration(gap))
+        yield rules.DUMPS_GO_EARLY.at(path, days=backup["keepDays"], gap=format_duration(gap))
 
 
 def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
