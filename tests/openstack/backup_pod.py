@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import controller.cli.commands.recovery.backup_pods as pods
 from controller.cli.cluster import Cluster
 from controller.domain.backups.backup_jobs import BackupParts, backup_cronjob, drill_cronjob
 from controller.domain.backups.backup_record import BackupRecord, parse_record
@@ -20,6 +19,7 @@ from sandbox.debian import unpack_packages
 from sandbox.locks import locked
 from sandbox.openstack.servers import ensure_servers, unpacked_root
 from sandbox.patience import patient
+from tests.cli.objects import osctl
 from tests.fakes.kube import FakeKube
 from tests.openstack.scratch_server import Server
 
@@ -113,8 +113,9 @@ class Pods:
     def _container(self, container: Mapping[str, Any], more: Mapping[str, str]) -> None:
         command = list(container["command"])
         if command[0] == "osctl":
-            call = {"collect": pods.collect, "examine": pods.examine}[command[2]]
-            call(self.top / "backup", name=NAME, namespace=NAMESPACE)
+            ended = osctl(*(self._moved(text) for text in command[1:]))
+            if ended.exit_code:
+                raise Failed(f"{container['name']} {ended.exit_code}: {ended.stderr}")
             return
         env = {one["name"]: self._moved(str(one["value"])) for one in container["env"]}
         env |= {"RECORD": str(self.top / "record"), "DB_HOST": "127.0.0.1"} | more

@@ -123,6 +123,8 @@ def test_what_the_backup_does_not_know_is_named(server: Server, fetched: tuple[P
     backup = {
         "nova": f"CREATE TABLE instances {INSTANCES}; INSERT INTO instances VALUES ('same', 'a', 'cmp1', 0), "
         "('moved', 'b', 'cmp1', 0), ('deleted', 'c', 'cmp2', 0), ('long-gone', 'd', 'cmp2', 4);",
+        "nova_cell1": f"CREATE TABLE instances {INSTANCES};"
+        "INSERT INTO instances VALUES ('cell', 'e', 'cmp1', 0);",
         "glance": "CREATE TABLE images (id CHAR(36), name VARCHAR(255), deleted INT);"
         "INSERT INTO images VALUES ('image', 'i', 0);",
     }
@@ -134,7 +136,9 @@ def test_what_the_backup_does_not_know_is_named(server: Server, fetched: tuple[P
     server.sql(
         f"CREATE DATABASE nova; CREATE TABLE nova.instances {INSTANCES}; INSERT INTO nova.instances VALUES "
         "('same', 'a', 'cmp1', 0), ('moved', 'b', 'cmp2', 0), ('made', 'new\\tone', 'cmp3', 0), "
-        "('deleted', 'c', 'cmp2', 7)"
+        "('deleted', 'c', 'cmp2', 7); CREATE DATABASE nova_cell1; "
+        f"CREATE TABLE nova_cell1.instances {INSTANCES}; "
+        "INSERT INTO nova_cell1.instances VALUES ('cell', 'e', 'cmp1', 0), ('made-2', 'f', 'cmp1', 0)"
     )
     # The last file is not what was checked: this attempt has loaded the first database alone.
     code, _, _ = server.run(LOAD_SCRIPT, place, ANOTHER, *given[:-1], "0" * 64)
@@ -143,12 +147,13 @@ def test_what_the_backup_does_not_know_is_named(server: Server, fetched: tuple[P
     assert code == 0, error
     report = read_report(out)
     assert [one.entry() for one in report.differences] == [
+        {"what": "NotInBackup", "kind": "server", "id": "made-2", "name": "f", "host": "cmp1"},
         {"what": "NotInBackup", "kind": "server", "id": "made", "name": "new\\tone", "host": "cmp3"},
         {"what": "OnAnotherHost", "kind": "server", "id": "moved", "name": "b", "host": "cmp2"},
         {"what": "OnlyInBackup", "kind": "server", "id": "deleted", "name": "c", "host": "cmp2"},
     ]
     assert report.text == (
-        "1 server not in the backup; 1 server on another host by the backup; 1 server only in the backup; "
+        "2 servers not in the backup; 1 server on another host by the backup; 1 server only in the backup; "
         "what was made after the backup (image) is not known, because it had no table before the restore"
     )
     assert not _has(server)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +36,8 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(5400)]
 LOOP = Path(__file__).with_name("login_loop.py")
 CONTENT = Path(__file__).with_name("region_content.py")
 IMAGE = f"{REGISTRY}/restic/restic:0.18.1"
-BEFORE, AFTER = "before-the-backup", "after-the-backup"
+# A region that is kept has those of an earlier run.
+BEFORE, AFTER = (f"{name}-{secrets.token_hex(3)}" for name in ("before", "after"))
 CLAIM = {"claim": {"size": "1Gi"}}
 DATABASE, VOLUME = "mariadb-server-0", "mysql-data-mariadb-server-0"
 
@@ -103,8 +105,10 @@ def test_a_backup_on_a_volume_is_good_until_it_is_damaged_and_no_request_fails(
     send_backups(backed_up, CLAIM, '"claimName": "region-backup"')
     with ThreadPoolExecutor(1) as beside:
         asking = beside.submit(client, LOOP.read_text())
-        made = made_backup(backed_up)
-        backed_up.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
+        try:
+            made = made_backup(backed_up)
+        finally:
+            backed_up.kubectl("exec", "--namespace", NAMESPACE, "client", "--", "touch", "/tmp/stop")
         seen = json.loads(asking.result(300))
     print(f"requests during the backup: {seen}")
     assert seen["failed"] == []

@@ -204,7 +204,7 @@ def _drill_pod(parts: BackupParts) -> dict[str, Any]:
 
 def _region_arguments(parts: BackupParts) -> list[str]:
     meta = parts.osdpl["metadata"]
-    return ["--name", str(meta["name"]), "--namespace", str(meta["namespace"])]
+    return [str(meta["name"]), "--namespace", str(meta["namespace"])]
 
 
 def _pod(

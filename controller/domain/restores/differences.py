@@ -29,10 +29,10 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True)
 class ObjectKind:
-    """Objects of one kind: database, table, columns, and which rows count."""
+    """Objects of one kind: databases, by a pattern of the shell, table, columns, and which rows count."""
 
     kind: str
-    database: str
+    databases: str
     table: str
     id: str = "id"
     name: str = "name"
@@ -41,7 +41,8 @@ class ObjectKind:
 
 
 KINDS = (
-    ObjectKind("server", "nova", "instances", "uuid", "display_name", "host", "deleted = 0"),
+    # Each cell has a database of its own; the one named nova is that of a cell or of the API.
+    ObjectKind("server", "nova|nova_cell*", "instances", "uuid", "display_name", "host", "deleted = 0"),
     ObjectKind("volume", "cinder", "volumes", name="display_name", host="host", rows="deleted = 0"),
     ObjectKind("image", "glance", "images", rows="deleted = 0"),
     ObjectKind("network", "neutron", "networks"),
@@ -121,11 +122,12 @@ def compare_script(kinds: Iterable[ObjectKind] = KINDS) -> str:
     """The shell functions `note SIDE DATABASE` and `compare`. They need `sql` and `$restore`.
 
     Before a database is dropped, all of its kinds are noted. A kind that is noted is not noted again: an
-    attempt after this one finds a database that is half loaded.
+    attempt after this one finds a database that is half loaded. A kind is not known if a table of it is in
+    the backup and was not there before.
     """
     lines = [
-        f"  [ $2 != {one.database} ] || note_kind $1 {one.kind} {one.database} {one.table} \\\n"
-        f"    \"{one.id}, COALESCE({one.name}, ''), COALESCE({one.host}, '')\" '{one.rows}'\n"
+        f"  case $2 in {one.databases}) note_kind $1 {one.kind} $2 {one.table} \\\n"
+        f"    \"{one.id}, COALESCE({one.name}, ''), COALESCE({one.host}, '')\" '{one.rows}' ;; esac\n"
         for one in kinds
     ]
     order = ", ".join(f"'{one.kind}'" for one in kinds)
@@ -136,7 +138,8 @@ def compare_script(kinds: Iterable[ObjectKind] = KINDS) -> str:
 _COMPARE = r"""
 sql -e "CREATE DATABASE IF NOT EXISTS osctl_restore"
 sql -e "CREATE TABLE IF NOT EXISTS osctl_restore.noted (restore_id CHAR(36), side CHAR(6), kind VARCHAR(16),
-  known TINYINT, PRIMARY KEY (restore_id, side, kind)) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+  db VARCHAR(64), known TINYINT, PRIMARY KEY (restore_id, side, kind, db))
+  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 sql -e "CREATE TABLE IF NOT EXISTS osctl_restore.objects (restore_id CHAR(36), side CHAR(6), kind VARCHAR(16),
   id VARCHAR(255), name VARCHAR(255), host VARCHAR(255), PRIMARY KEY (restore_id, side, kind, id))
   CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"
@@ -145,18 +148,21 @@ note() {
 }
 note_kind() {
   [ "$(sql -e "SELECT COUNT(*) FROM osctl_restore.noted
-      WHERE restore_id = '$restore' AND side = '$1' AND kind = '$2'")" = 0 ] || return 0
+      WHERE restore_id = '$restore' AND side = '$1' AND kind = '$2' AND db = '$3'")" = 0 ] || return 0
   sql -e "START TRANSACTION;
       INSERT INTO osctl_restore.objects SELECT '$restore', '$1', '$2', $5 FROM \`$3\`.\`$4\` WHERE $6;
-      INSERT INTO osctl_restore.noted VALUES ('$restore', '$1', '$2', 1); COMMIT" 2> /dev/null \
-    || sql -e "INSERT INTO osctl_restore.noted VALUES ('$restore', '$1', '$2', 0)"
+      INSERT INTO osctl_restore.noted VALUES ('$restore', '$1', '$2', '$3', 1); COMMIT" 2> /dev/null \
+    || sql -e "INSERT INTO osctl_restore.noted VALUES ('$restore', '$1', '$2', '$3', 0)"
 }
 compare() {
-  of="FROM osctl_restore.objects one JOIN osctl_restore.noted n ON n.restore_id = one.restore_id
-      AND n.side = 'before' AND n.kind = one.kind AND n.known = 1
-    LEFT JOIN osctl_restore.objects other ON other.restore_id = one.restore_id
-      AND other.side <> one.side AND other.kind = one.kind AND other.id = one.id
-    WHERE one.restore_id = '$restore'"
+  lost="SELECT DISTINCT lost.kind FROM osctl_restore.noted lost
+    JOIN osctl_restore.noted loaded ON loaded.restore_id = lost.restore_id AND loaded.kind = lost.kind
+      AND loaded.db = lost.db AND loaded.side = 'after' AND loaded.known = 1
+    WHERE lost.restore_id = '$restore' AND lost.side = 'before' AND lost.known = 0"
+  of="FROM osctl_restore.objects one LEFT JOIN osctl_restore.objects other
+      ON other.restore_id = one.restore_id AND other.side <> one.side AND other.kind = one.kind
+      AND other.id = one.id
+    WHERE one.restore_id = '$restore' AND one.kind NOT IN ($lost)"
   sql -e "
     CREATE OR REPLACE TEMPORARY TABLE osctl_restore.found
       SELECT 'NotInBackup' AS what, one.kind, one.id, one.host, one.name $of
@@ -169,7 +175,6 @@ compare() {
       GROUP BY what, kind ORDER BY FIELD(kind, @order@), what;
     SELECT 'differs', what, kind, id, host, name FROM osctl_restore.found
       ORDER BY FIELD(kind, @order@), what, name LIMIT @most@;
-    SELECT 'unknown', kind FROM osctl_restore.noted
-      WHERE restore_id = '$restore' AND side = 'before' AND known = 0"
+    SELECT 'unknown', kind FROM ($lost) AS kinds"
 }
 """

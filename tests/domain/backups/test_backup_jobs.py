@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller.cli.exit_codes import ExitCode
 from controller.domain.backups.backup_jobs import (
     BackupParts,
     backup_claim,
@@ -21,6 +23,7 @@ from controller.domain.backups.backup_spec import (
     S3Destination,
     parse_backup_spec,
 )
+from tests.cli.objects import osctl
 
 OSDPL = {"metadata": {"name": "region-one", "namespace": "openstack", "uid": "u"}}
 BUCKET = S3Destination("https://s3.example.org", "backups", "bucket", ca="authority")
@@ -75,6 +78,18 @@ def test_a_backup_is_made_by_one_container_after_the_other() -> None:
     }
     without = pod_of(backup_cronjob(parts(northbound=None)))
     assert [one["name"] for one in without["initContainers"]] == ["dump", "collect"]
+
+
+@pytest.mark.parametrize(
+    ("cronjob", "name"), [(backup_cronjob(parts()), "collect"), (drill_cronjob(parts()), "examine")]
+)
+def test_osctl_knows_the_arguments_of_its_containers(cronjob: Any, name: str, tmp_path: Path) -> None:
+    program, *words = containers(pod_of(cronjob))[name]["command"]
+    assert program == "osctl"
+    arguments = [str(tmp_path) if word == "/backup" else word for word in words]
+    # Without an API server it ends before it does anything.
+    ended = osctl(*arguments, *(["--kubeconfig", str(tmp_path / "none")] if name == "collect" else []))
+    assert ended.exit_code not in (ExitCode.OK, ExitCode.USAGE), ended.stderr
 
 
 @pytest.mark.parametrize("cronjob", [backup_cronjob(parts()), drill_cronjob(parts())])

@@ -1,7 +1,8 @@
 """A file that only a passphrase decrypts, and in which every change is detected.
 
-One line of JSON describes the encryption, and is authenticated; the rest is in base64. The key is derived
-from the passphrase by scrypt (RFC 7914), the rest is AES-256-GCM (NIST SP 800-38D).
+It is a file of age. Former versions wrote a format of their own, which is still read: one line of JSON
+describes the encryption, and is authenticated; the rest is in base64. The key is derived from the passphrase
+by scrypt (RFC 7914), the rest is AES-256-GCM (NIST SP 800-38D).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 from typing import Any
 
 from controller.domain.credentials.generate import RandomSource
+from controller.domain.credentials.sealing.age_file import decrypt, encrypt, is_age
 from controller.errors import BackupUnusable
 
 FORMAT = "openstack-controller credentials"
@@ -24,7 +26,6 @@ _LEAST_COST, _MOST_COST = 2**14, 2**20
 _BLOCKS, _PARALLEL = 8, 1
 _KEY, _SALT, _NONCE = 32, 16, 12
 LARGEST_FILE = 64 * 1024 * 1024
-_WIDTH = 76
 
 
 def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _COST) -> bytes:
@@ -32,19 +33,7 @@ def seal(content: bytes, passphrase: str, source: RandomSource, *, cost: int = _
 
     `cost` is scrypt's N. Raises BackupUnusable if it would exceed the limit for reading.
     """
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    salt, nonce = source.octets(_SALT), source.octets(_NONCE)
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kdf": {"name": "scrypt", "n": cost, "r": _BLOCKS, "p": _PARALLEL, "salt": _encoded(salt)},
-        "cipher": {"name": "AES-256-GCM", "nonce": _encoded(nonce)},
-    }
-    line = json.dumps(header).encode()
-    text = _encoded(AESGCM(_key(passphrase, salt, cost)).encrypt(nonce, content, line))
-    lines = [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
-    whole = line + b"\n" + "\n".join(lines).encode() + b"\n"
+    whole = encrypt(content, passphrase, source, work=_work(cost))
     if len(whole) > LARGEST_FILE:
         size = f"the backup has {len(whole)} bytes"
         raise BackupUnusable(f"{size}, more than the limit of {LARGEST_FILE}")
@@ -58,6 +47,8 @@ def unseal(data: bytes, passphrase: str) -> bytes:
 
     if len(data) > LARGEST_FILE:
         raise BackupUnusable("the file is larger than any backup")
+    if is_age(data):
+        return decrypt(data, passphrase, least=_work(_LEAST_COST), most=_work(_MOST_COST))
     line, _, rest = data.partition(b"\n")
     salt, nonce, cost = _parse_header(line)
     try:
@@ -100,5 +91,6 @@ def _key(passphrase: str, salt: bytes, cost: int) -> bytes:
     return Scrypt(salt=salt, length=_KEY, n=cost, r=_BLOCKS, p=_PARALLEL).derive(passphrase.encode())
 
 
-def _encoded(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
+def _work(cost: int) -> int:
+    """The logarithm to base 2."""
+    return cost.bit_length() - 1
