@@ -85,7 +85,7 @@ class Fitting:
             Choice(("size",), tuple(library.sizes), again=True),
         )
         found = value_choices(self.running.values)
-        return [*main, *found, *feature_choices(spec["properties"]["features"])]
+        return [*main, *found, *feature_choices(spec["properties"]["features"], self.running.values)]
 
     def _unlike(self, preset: str) -> int:
         """How many services of the preset differ from those that run."""

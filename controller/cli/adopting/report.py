@@ -63,6 +63,9 @@ class Report:
             yield "new", f"{name} does not run, and would be installed"
         for name, why in self.running.left_out.items():
             yield "left out", f"{name}: {why}"
+        if self.running.completed:
+            names = ", ".join(self.running.completed)
+            yield "completed", f"overrides only, laid over the defaults of the chart: {names}"
 
     def data(self) -> dict[str, Any]:
         """The same for programs."""
@@ -88,6 +91,7 @@ class Report:
             },
             "releases": releases,
             "new": self.new,
+            "completed": list(self.running.completed),
             "leftOut": [{"name": name, "why": why} for name, why in self.running.left_out.items()],
         }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import typer
 
 from controller.adapters.helm.manifests import parse_document
 from controller.adapters.helm.release_records import SecretRecords
-from controller.domain.values.chart_values import Values
+from controller.domain.values.chart_values import Values, coalesced
 from controller.errors import ChartInvalid
 from controller.ports.helm import RenderedRelease, Revision
 from controller.ports.kubernetes import Kube
@@ -32,10 +32,12 @@ class RunningRelease:
 
 @dataclass(frozen=True)
 class RunningReleases:
-    """Those that may become a region's, and why others may not, by name."""
+    """Those that may become a region's, and why others may not, by name. `completed`: those whose files have
+    overrides only, which lie over the defaults of their charts."""
 
     releases: Mapping[str, RunningRelease]
     left_out: Mapping[str, str] = field(default_factory=dict)
+    completed: tuple[str, ...] = ()
 
     @property
     def values(self) -> dict[str, Values]:
@@ -71,6 +73,20 @@ def of_files(given: Sequence[str], charts: Iterable[str]) -> RunningReleases:
         else:
             found[name] = RunningRelease(name, name, "", 0, read_values(path))
     return RunningReleases(found, left_out)
+
+
+def completed(found: RunningReleases, defaults_of: Callable[[str], Values]) -> RunningReleases:
+    """With the defaults of its chart below each release whose file has overrides only.
+
+    Helm prints a release whole with --all only. Without it, each default would count as deleted.
+    """
+    whole, partial = dict(found.releases), []
+    for name, one in found.releases.items():
+        defaults = defaults_of(one.chart)
+        if 2 * len(defaults.keys() & one.values.keys()) < len(defaults):
+            whole[name] = replace(one, values=coalesced(defaults, one.values))
+            partial.append(name)
+    return replace(found, releases=whole, completed=tuple(partial))
 
 
 def read_values(path: Path) -> dict[str, Any]:

@@ -27,6 +27,22 @@ _PLACES = (
         ("conf", "neutron", "DEFAULT", "dhcp_agents_per_network"),
     ),
 )
+# Features that a value of one release decides: no other value can speak against it.
+_DECIDED = (
+    (("features", "compute", "console", "type"), "nova", ("console", "console_kind")),
+    (("features", "compute", "virtualization"), "nova", ("conf", "nova", "libvirt", "virt_type")),
+    (
+        ("features", "networking", "firewallDriver"),
+        "neutron",
+        ("conf", "plugins", "openvswitch_agent", "securitygroup", "firewall_driver"),
+    ),
+    (
+        ("features", "networking", "dvr"),
+        "neutron",
+        ("conf", "neutron", "DEFAULT", "router_distributed"),
+    ),
+    (("features", "networking", "routerHA"), "neutron", ("conf", "neutron", "DEFAULT", "l3_ha")),
+)
 _STORAGE = (("volume", "class_name"), ("volume", "class"))
 # Switches that say what happens to the region, not what it is.
 _ACTIONS = (("features", "nodes"), ("features", "readOnlyAccount"), ("features", "ceph"))
@@ -68,9 +84,15 @@ def value_choices(running: Mapping[str, Values]) -> Iterator[Choice]:
             yield Choice(field, (found,))
 
 
-def feature_choices(schema: Mapping[str, Any]) -> Iterator[Choice]:
-    """Switches and fields of a few words below `spec.features`, each with all that it may be."""
-    yield from _of_schema(schema.get("properties") or {}, ("features",))
+def feature_choices(schema: Mapping[str, Any], running: Mapping[str, Values]) -> Iterator[Choice]:
+    """Switches and fields of a few words below `spec.features`, each with all that it may be: one value where
+    a release says it."""
+    said: dict[tuple[str, ...], Any] = {
+        field: lookup(running.get(release, {}), place) for field, release, place in _DECIDED
+    }
+    for one in _of_schema(schema.get("properties") or {}, ("features",)):
+        decided = said.get(one.field)
+        yield Choice(one.field, (decided,)) if decided in one.values else one
 
 
 def _of_schema(properties: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Choice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,17 @@ def test_the_command_writes_files_from_files(tmp_path: Path) -> None:
     assert (place / "secrets.yaml").stat().st_mode & 0o777 == 0o600
     validated = CliRunner().invoke(app, ["validate", str(place / "region.yaml")])
     assert validated.exit_code == 0, validated.output
+
+
+def test_a_file_of_overrides_is_laid_over_the_defaults_of_its_chart(tmp_path: Path) -> None:
+    values = tmp_path / "memcached.yaml"
+    values.write_text("pod: {labels: {a: b}}\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["adopt", "--values", f"memcached={values}", "-o", "json"])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert report["completed"] == ["memcached"]
+    [release] = report["releases"]
+    assert release["values"] < 20, "a default that the file does not name counts as no difference"
 
 
 def test_without_a_release_of_a_region_nothing_is_written(tmp_path: Path) -> None:

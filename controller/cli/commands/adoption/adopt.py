@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from controller.cli.adopting.fitting import Fitting, RegionName
 from controller.cli.adopting.leftovers import Leftovers, LeftoverSearch
 from controller.cli.adopting.objects import ObjectComparison
 from controller.cli.adopting.report import Report
-from controller.cli.adopting.running import RunningReleases, of_cluster, of_files
+from controller.cli.adopting.running import RunningReleases, completed, of_cluster, of_files
 from controller.cli.cluster import open_cluster
 from controller.cli.offline.manifests import offline_helm
 from controller.cli.offline.region import DEFAULT_NAMESPACE, OfflineRenderer, offline_renderer
@@ -29,12 +29,15 @@ from controller.cli.output import (
     yaml_text,
 )
 from controller.domain.adoption.written_spec import commented_yaml
+from controller.domain.region.deployment import ChartsSpec
+from controller.domain.region.named_charts import chart_of
 from controller.domain.values.catalogue import EMBEDDED, UPSTREAM
+from controller.domain.values.chart_values import Values
 from controller.errors import ObjectMissing
 from controller.ports.kubernetes import SECRET
 
 _HEADERS = ("RELEASE", "CHART", "VALUES", "OBJECTS THAT DIFFER", "RESTARTS")
-REGION, SECRETS, HAND_OVER, REPORT = "region.yaml", "secrets.yaml", "hand-over.sh", "report.yaml"
+REGION, SECRETS, HAND_OVER, REPORT = "region.yaml", "secrets.yaml", "hand-over.sh", "report.txt"
 
 
 def adopt(
@@ -80,14 +83,13 @@ def adopt(
     renderer = offline_renderer()
     known = _charts_of(renderer, charts)
     if values:
-        place, running = namespace or DEFAULT_NAMESPACE, of_files(values, known)
+        place = namespace or DEFAULT_NAMESPACE
+        running = completed(of_files(values, known), _defaults_of(renderer, charts))
     else:
         cluster = open_cluster(kubeconfig, context, namespace)
         place = cluster.namespace or DEFAULT_NAMESPACE
         running = of_cluster(cluster.kube, place, known)
-    if not running.releases:
-        there = "; ".join(f"{one}: {why}" for one, why in running.left_out.items()) or "no release at all"
-        raise ObjectMissing(f"namespace {place} has no release that a region could have: {there}")
+    _check(running, place)
     report = _report(renderer, RegionName(name, place), running, charts)
     if output == Format.TABLE:
         print_table(stdout(), _HEADERS, report.rows())
@@ -99,11 +101,28 @@ def adopt(
         stderr().print(soft_wrapped(_next_steps(write, place)))
 
 
+def _check(running: RunningReleases, namespace: str) -> None:
+    if not running.releases:
+        there = "; ".join(f"{one}: {why}" for one, why in running.left_out.items()) or "no release at all"
+        raise ObjectMissing(f"namespace {namespace} has no release that a region could have: {there}")
+
+
 def _charts_of(renderer: OfflineRenderer, repository: str) -> list[str]:
     """The charts that a region can have from there."""
     source = UPSTREAM if repository else EMBEDDED
     services = renderer.library.catalogue.services.values()
     return [name for one in services for name, chart in one.charts.items() if chart.offered_by(source)]
+
+
+def _defaults_of(renderer: OfflineRenderer, repository: str) -> Callable[[str], Values]:
+    """By the name of a chart, its values.yaml: of the build that a region has from there."""
+    charts = ChartsSpec("", repository, {}, "", "")
+    library = renderer.library
+
+    def defaults(name: str) -> Values:
+        return renderer.charts.defaults(chart_of(charts, library.catalogue, library.builds, name))
+
+    return defaults
 
 
 def _report(renderer: OfflineRenderer, name: RegionName, running: RunningReleases, repository: str) -> Report:
