@@ -12,9 +12,11 @@ SERIES ?=
 UPGRADE_PATH ?=
 # Of `make demo-real`: anything, for servers that boot.
 BOOTS ?=
-# Of `make release`: the version, which the files already name; an SSH key that signs; `IMAGE=no` where there is no root.
+# Of `make release`: the version, which the files already name; an SSH key that signs; the address that the
+# files will have, for krew; `IMAGE=no` where there is no root.
 VERSION ?=
 KEY ?=
+ADDRESS ?=
 IMAGE ?=
 UPSTREAM_REPORT ?= $(VENV)/upstream.md
 # Of `make pins`: the commit that values are written for, and the one before it (as it is, by default).
@@ -136,7 +138,7 @@ image: setup ## the controller's image as an OCI archive, without Docker (root o
 
 release: setup $(RELEASE_TOOL) ## the files of release VERSION in build/release; signed with the SSH key KEY; IMAGE=no: no image
 	@test -n "$(VERSION)" || { echo "VERSION=<version of pyproject.toml> is missing"; exit 2; }
-	@$(BIN)/python -m tools.release "$(VERSION)" --tool $(RELEASE_TOOL) $(if $(KEY),--key "$(KEY)") \
+	@$(BIN)/python -m tools.release "$(VERSION)" --tool $(RELEASE_TOOL) $(if $(KEY),--key "$(KEY)") $(if $(ADDRESS),--address "$(ADDRESS)") \
 	  $(if $(filter no,$(IMAGE)),--without-image)
 
 $(RELEASE_TOOL): requirements-release.lock

@@ -131,6 +131,11 @@ def open_cluster(kubeconfig: Path | None, context: str, namespace: str) -> Clust
     return Cluster(PykubeClient(connection, user_agent="osctl"), namespace or chosen)
 
 
+def context_names(kubeconfig: Path | None) -> tuple[str, ...]:
+    """The contexts of the kubeconfig. Raises NoCluster if there is none."""
+    return tuple(sorted(map(str, _connect(kubeconfig, "").config.contexts)))
+
+
 def open_survey(kubeconfig: Path | None, context: str) -> Survey:
     """The same cluster for reading much of it. Raises NoCluster if there is none."""
     from controller.adapters.kubernetes.survey import PykubeSurvey

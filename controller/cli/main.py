@@ -19,7 +19,9 @@ from controller.cli.commands.gather import gather
 from controller.cli.commands.images import images
 from controller.cli.commands.machines import app as machine_commands
 from controller.cli.commands.node import app as node_commands
+from controller.cli.commands.overview.events import events
 from controller.cli.commands.overview.graph import graph
+from controller.cli.commands.overview.logs import logs
 from controller.cli.commands.overview.report import report
 from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
@@ -37,6 +39,7 @@ from controller.cli.commands.status import status
 from controller.cli.commands.upgrade.group import app as upgrade_commands
 from controller.cli.commands.validate import validate
 from controller.cli.commands.wait import wait
+from controller.cli.completion import complete_names
 from controller.cli.exit_codes import epilog, exit_code
 from controller.cli.output import print_problems, soft_wrapped, stderr
 from controller.domain.shared.plurals import count
@@ -45,6 +48,10 @@ from controller.errors import ControllerError, SpecInvalid
 
 class _Commands(TyperGroup):
     """Turns errors of all commands into messages and exit codes."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        return found if found is None or not ctx.resilient_parsing else complete_names(found)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -86,7 +93,7 @@ def _options(
     """Options of osctl itself."""
 
 
-_REGION = (adopt, apply, plan, approve, status, report, graph, wait, smoke, gather, restore)
+_REGION = (adopt, apply, plan, approve, status, events, logs, report, graph, wait, smoke, gather, restore)
 _FILES = (validate, preflight, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):

@@ -81,7 +81,7 @@ def find_release(cluster: Cluster, name: str, every: KubeObjects | None = None) 
     """The release of that name in the namespace, or the only one in all namespaces. Raises ObjectMissing."""
     if every is None:
         every = cluster.kube.list(HELMBUNDLE, cluster.namespace or None)
-    return Target(_one(every, name, [one for one in every if name in _releases(one)], "release"), name)
+    return Target(_one(every, name, [one for one in every if name in releases_of(one)], "release"), name)
 
 
 def _one(every: KubeObjects, name: str, found: KubeObjects, what: str) -> KubeObject:
@@ -93,14 +93,15 @@ def _one(every: KubeObjects, name: str, found: KubeObjects, what: str) -> KubeOb
     known = sorted(
         {one["metadata"]["name"] for one in every}
         if what == "bundle"
-        else {release for one in every for release in _releases(one)}
+        else {release for one in every for release in releases_of(one)}
     )
     meant = nearest(name, known)
     hint = f'did you mean "{meant}"?' if meant else f"there is: {', '.join(known) or 'none'}"
     raise ObjectMissing(f'there is no {what} "{name}"; {hint}')
 
 
-def _releases(bundle: KubeObject) -> set[str]:
+def releases_of(bundle: KubeObject) -> set[str]:
+    """Names of the releases that a bundle has, or should have."""
     desired = (bundle.get("spec") or {}).get("releases") or []
     there = (bundle.get("status") or {}).get("releases") or []
     return {str(one.get("name")) for one in (*desired, *there)}

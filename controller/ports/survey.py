@@ -31,9 +31,21 @@ class Survey(Protocol):
         ...
 
     def log_end(
-        self, pod: str, namespace: str, container: str, *, lines: int, octets: int, previous: bool = False
+        self,
+        pod: str,
+        namespace: str,
+        container: str,
+        *,
+        lines: int,
+        octets: int,
+        previous: bool = False,
+        since: int = 0,
+        times: bool = False,
     ) -> str:
-        """The last lines of a container's log; empty where there is none. Raises where it is refused."""
+        """The last lines of a container's log; empty where there is none. Raises where it is refused.
+
+        `since`: only those of the last seconds. `times`: each line begins with its time and a blank.
+        """
         ...
 
     def server_version(self) -> Mapping[str, Any]:

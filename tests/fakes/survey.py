@@ -44,7 +44,16 @@ class FakeSurvey:
             yield obj
 
     def log_end(
-        self, pod: str, namespace: str, container: str, *, lines: int, octets: int, previous: bool = False
+        self,
+        pod: str,
+        namespace: str,
+        container: str,
+        *,
+        lines: int,
+        octets: int,
+        previous: bool = False,
+        since: int = 0,
+        times: bool = False,
     ) -> str:
         if "log" in self.refused:
             raise Forbidden(f'pods/log "{pod}" is forbidden')

@@ -17,6 +17,7 @@ from sandbox.images.oci import architecture
 from tools.release.chart import write_chart
 from tools.release.checksums import sign, write_sums
 from tools.release.materials import write_materials
+from tools.release.plugin import write_plugin
 from tools.release.source import CHART, ReleaseError, copy_source, epoch_of, refuse_changes, refuse_version
 from tools.release.wheel import write_helm, write_wheel
 
@@ -36,6 +37,7 @@ def make(
     tool: Annotated[Path, typer.Option(help="The program cyclonedx-py.")],
     target: Annotated[Path, typer.Option(help="The directory of the files.")] = Path("build") / "release",
     key: Annotated[Path | None, typer.Option(help="An SSH key, to sign with.")] = None,
+    address: Annotated[str, typer.Option(help="Where the files will be, for the plugin of kubectl.")] = "",
     without_image: Annotated[
         bool, typer.Option("--without-image", help="Leave the image out: it needs root.")
     ] = False,
@@ -53,6 +55,7 @@ def make(
         draft.mkdir(parents=True)
         with tempfile.TemporaryDirectory() as place:
             _write_parts(Path(place), draft, version, tool, without_image)
+            write_plugin(Path(place), draft, version, epoch_of(ROOT), address)
         sums = write_sums(draft)
         if key is not None:
             tell("signing the checksums")

@@ -53,10 +53,21 @@ class PykubeSurvey(PykubeClient):
             query["continue"] = token
 
     def log_end(
-        self, pod: str, namespace: str, container: str, *, lines: int, octets: int, previous: bool = False
+        self,
+        pod: str,
+        namespace: str,
+        container: str,
+        *,
+        lines: int,
+        octets: int,
+        previous: bool = False,
+        since: int = 0,
+        times: bool = False,
     ) -> str:
         query = {"tailLines": str(lines), "container": container}
         query |= {"previous": "true"} if previous else {}
+        query |= {"sinceSeconds": str(since)} if since else {}
+        query |= {"timestamps": "true"} if times else {}
         target = f"{resource_url(POD, namespace, pod, 'log')}?{urlencode(query)}"
         deadline = time.monotonic() + LOG_WITHIN
         try:

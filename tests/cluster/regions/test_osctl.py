@@ -162,6 +162,30 @@ def test_the_graph_has_the_dependencies_of_the_running_region(osctl: Osctl, appl
     assert needs["keystone"] == {"mariadb", "rabbitmq", "memcached"}
 
 
+def test_every_region_is_a_line(osctl: Osctl, applied: object):
+    osctl.region.wait_ready()
+    listed = json.loads(osctl("status", "-A", "-o", "json").stdout)
+    (ours,) = (one for one in listed if one["namespace"] == osctl.region.namespace)
+    assert (ours["name"], ours["ready"]) == (NAME, True)
+
+
+def test_events_are_in_the_order_of_time_and_none_is_there_twice(osctl: Osctl, applied: object):
+    found = json.loads(osctl("events", NAME, "-n", osctl.region.namespace, "-o", "json").stdout)
+    assert [one["last"] for one in found] == sorted(one["last"] for one in found)
+    said = [json.dumps([one["object"], one["reason"], one["message"]]) for one in found]
+    assert said and len(said) == len(set(said))
+
+
+def test_logs_of_a_release_are_asked_of_its_pods(osctl: Osctl, applied: object):
+    osctl.region.wait_ready()
+    printed = osctl("logs", "keystone", "-n", osctl.region.namespace, "--component", "api")
+    # Pods of these nodes have no log: the server says so for each.
+    assert "keystone-api-" in printed.stdout + printed.stderr
+    none = osctl("logs", "kaystone", "-n", osctl.region.namespace)
+    assert none.returncode == 6
+    assert 'did you mean "keystone"?' in none.stderr
+
+
 def test_applying_the_same_again_changes_nothing(osctl: Osctl, applied: object):
     before = osctl.region.revisions()
     again = osctl("apply", "-f", "-", "--wait", "--timeout", within(300), input=osctl.manifest())
