@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from controller.adapters.http.health_endpoint import EndpointUnavailable
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import Connection, connect
 from controller.adapters.kubernetes.events import KubeEvents
-from controller.adapters.kubernetes.watches import Key
+from controller.adapters.kubernetes.watches import Key, Watch
 from controller.adapters.system.clock import SystemClock
 from controller.adapters.system.core_dumps import forbid_core_dumps
 from controller.adapters.system.lease_process import split_off_work
@@ -21,11 +22,12 @@ from controller.adapters.system.metrics import PrometheusMetrics
 from controller.adapters.system.randomness import SystemRandomness
 from controller.errors import ControllerError
 from controller.operator import Container, exit_container, run_container
-from controller.ports.kubernetes import Events, Kube
+from controller.ports.kubernetes import OSDPL, Events, Kube
 from controller.ports.system import Clock, Randomness
 from controller.reconcile.region.older_controller import OlderController
 from controller.reconcile.shared.leases.board import LeaseBoard
 from controller.reconcile.shared.leases.lease import LeaseTimes, WriterLease, lease_holder, lease_name
+from controller.reconcile.shared.status_metrics import named_region
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import Settings, read_settings
 
@@ -81,10 +83,10 @@ def run(name: str, compose: Callable[[Parts], Container]) -> None:
             randomness=randomness,
             events=KubeEvents(kube, clock, component=name, instance=settings.pod_name),
             log_secrets=log_secrets,
-            metrics=PrometheusMetrics(name),
+            metrics=PrometheusMetrics(name, region_namespace=settings.region_namespace),
             queue=WorkQueue(clock, randomness),
         )
-        container = held_while_older(compose(parts), parts)
+        container = naming_its_region(held_while_older(compose(parts), parts), parts.metrics)
     except ControllerError as error:
         log.critical("%s", error, extra={"object": name, "reason": type(error).__name__})
         exit_container(UNUSABLE)
@@ -109,12 +111,33 @@ def held_while_older(container: Container, parts: Parts) -> Container:
     The pass of core over the region itself decides this alone, because it reports it.
     """
     settings = parts.settings
-    gate = OlderController(parts.kube, settings.region_namespace, settings.version)
+    named = named_region(parts.metrics.name_region)
+    gate = OlderController(
+        parts.kube, settings.region_namespace, settings.version, found=lambda osdpl: named(None, osdpl)
+    )
     passes = {
         kind: one if (container.name, kind) == ("core", "region") else gate.hold(one)
         for kind, one in container.reconcilers.items()
     }
     return replace(container, reconcilers=passes)
+
+
+def naming_its_region(container: Container, metrics: PrometheusMetrics) -> Container:
+    """The container, whose measures have the name of the region that its watch shows.
+
+    A container without a watch of regions knows the name from its first pass.
+    """
+    named = named_region(metrics.name_region)
+
+    def both(watch: Watch) -> Watch:
+        def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+            named(event, obj)
+            if watch.seen is not None:
+                watch.seen(event, obj)
+
+        return replace(watch, seen=seen) if watch.resource == OSDPL else watch
+
+    return replace(container, watches=tuple(map(both, container.watches)))
 
 
 def _split(name: str, settings: Settings, connection: Connection, clock: Clock) -> LeaseBoard:

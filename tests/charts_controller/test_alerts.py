@@ -32,6 +32,9 @@ TARGET = {
     "job": "controllers/openstack-controller",
     "endpoint": "helmbundle",
     "instance": "10.0.0.1:8082",
+    # Of every series.
+    "region": "one",
+    "region_namespace": "openstack",
 }
 SECONDS_OF_VALUE = re.compile(r"(-?)(\d+(?:\.\d+)?)([a-z]*)")
 
@@ -162,7 +165,8 @@ def test_three_processes_that_each_find_a_release_cut_off_are_reported() -> None
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_a_scrape_finds_the_names_that_rules_and_panels_ask_for(container: str) -> None:
-    recorder = PrometheusMetrics(container)
+    recorder = PrometheusMetrics(container, region_namespace="openstack")
+    recorder.name_region("region-one")
     for metric in (*metrics.EVERY_CONTAINER, *metrics.BY_CONTAINER[container]):
         labels = dict.fromkeys(metric.labels, "x")
         if isinstance(metric, metrics.Counter):
@@ -173,7 +177,7 @@ def test_a_scrape_finds_the_names_that_rules_and_panels_ask_for(container: str) 
             recorder.observe(metric, 1, **labels)
         found = {name: dict(series).keys() for name, series in scraped(recorder)}
         for name in (name for name, known in KNOWN.items() if known is metric):
-            assert found[name] - {"le"} == set(metric.labels)
+            assert found[name] - {"le"} == {*metric.labels, *metrics.SHARED_LABELS}
 
 
 def test_panels_ask_for_no_counter_without_what_it_grew_by() -> None:

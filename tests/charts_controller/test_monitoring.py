@@ -15,7 +15,7 @@ import yaml
 
 from controller.domain.api.names import CONTAINERS
 from controller.domain.shared import metrics
-from controller.domain.shared.metrics import Counter, Histogram, Metric
+from controller.domain.shared.metrics import SHARED_LABELS, Counter, Histogram, Metric
 from tests.charts_controller.test_chart_render import _of, _render
 from tests.fakes.metrics import ALL_METRICS
 from tools.chart_objects import CONTROLLER_CHART
@@ -37,6 +37,10 @@ NAMESPACE = "controllers"
 SECTIONS = ["What it means", "What it does to the region", "What to look at", "What to do"]
 
 
+def _sent(expression: str) -> str:
+    return expression.replace("$region", ".*").replace("$namespace", ".*")
+
+
 def expressions() -> dict[str, str]:
     """Every expression by where it stands."""
     found = {f"alert {rule['alert']} {sorted(rule['labels'].values())}": str(rule["expr"]) for rule in ALERTS}
@@ -44,7 +48,7 @@ def expressions() -> dict[str, str]:
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", []):
             # As Grafana sends it: a variable of the dashboard replaced by what was chosen.
-            found[f"panel {panel['title']} {target['refId']}"] = target["expr"].replace("$region", ".*")
+            found[f"panel {panel['title']} {target['refId']}"] = _sent(target["expr"])
     return found
 
 
@@ -74,7 +78,9 @@ def selectors(expression: str) -> Iterator[Any]:
 def labels_of(expression: str) -> set[str]:
     """The labels that results of the expression may have."""
     known = (KNOWN.get(selector.name) for selector in selectors(expression))
-    return TARGET_LABELS | {label for metric in known if metric for label in metric.labels}
+    return (
+        TARGET_LABELS | set(SHARED_LABELS) | {label for metric in known if metric for label in metric.labels}
+    )
 
 
 def grouped_by(expression: str) -> set[str]:
@@ -98,7 +104,7 @@ def test_every_expression_parses_and_asks_for_metrics_and_labels_that_exist(plac
     for selector in asked:
         assert selector.name in KNOWN or selector.name in PROCESS_METRICS, selector.name
         metric = KNOWN.get(selector.name)
-        own = set(metric.labels) if metric else set()
+        own = {*metric.labels, *SHARED_LABELS} if metric else set(SHARED_LABELS)
         assert {matcher.name for matcher in selector.matchers.matchers} <= own | TARGET_LABELS
     assert grouped_by(expression) <= labels_of(expression)
 
@@ -175,6 +181,54 @@ def test_panels_lie_side_by_side_and_have_numbers_of_their_own() -> None:
         )
         assert apart, (one, other)
     assert all(place["x"] + place["w"] <= 24 for place in places)
+
+
+def shows_only_what_is_chosen(expression: str) -> bool:
+    """Whether each series that it asks for is of the chosen regions."""
+    chosen = {("region", "$region"), ("region_namespace", "$namespace")}
+    return all(
+        chosen <= {(one.name, one.value) for one in selector.matchers.matchers if str(one.op).endswith("Re")}
+        for selector in selectors(expression)
+    )
+
+
+def test_every_panel_shows_the_chosen_regions_and_no_other() -> None:
+    asked = [
+        (panel["title"], one["expr"]) for panel in DASHBOARD["panels"] for one in panel.get("targets", [])
+    ]
+    assert len(asked) > 35
+    assert [title for title, expression in asked if not shows_only_what_is_chosen(expression)] == []
+
+
+def test_a_panel_that_ignores_the_choice_would_be_found() -> None:
+    assert not shows_only_what_is_chosen("osctl_release_failures > 0")
+    half = (
+        'osctl_release_failures{region_namespace=~"$namespace", region=~"$region"} * osctl_release_deployed'
+    )
+    assert not shows_only_what_is_chosen(half)
+    assert not shows_only_what_is_chosen('osctl_region_info{region=~"$region"}')
+
+
+def test_regions_are_offered_by_namespace_and_all_of_them_are_the_default() -> None:
+    variables = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+    for name in ("namespace", "region"):
+        assert variables[name]["includeAll"] and variables[name]["allValue"] == ".*"
+        assert variables[name]["definition"] == variables[name]["query"]["query"]
+    assert 'region_namespace=~"$namespace"' in variables["region"]["definition"]
+    assert variables["namespace"]["definition"] == "label_values(osctl_region_info, region_namespace)"
+
+
+def test_every_alert_says_which_region_it_is_about() -> None:
+    """Except for the one of a controller that is not measured: nothing bears its region then."""
+    kept = {rule["alert"]: rule for rule in ALERTS if not rule["expr"].startswith("absent(")}
+    silent = {name for name, rule in kept.items() if "$labels.region " not in rule["annotations"]["summary"]}
+    # They say it beside a full stop, a colon or a bracket.
+    assert {name for name in silent if "$labels.region }}" not in str(kept[name]["annotations"])} == set()
+    for rule in kept.values():
+        for names in re.findall(r"\b(?:by|on)\s*\(([^)]*)\)", rule["expr"]):
+            assert "instance" in names or {"region", "region_namespace"} <= set(re.split(r",\s*", names)), (
+                rule
+            )
 
 
 def test_panels_ask_the_prometheus_that_was_chosen() -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from containers.composition import Parts
+from containers.composition import Parts, naming_its_region
 from controller import operator
 from controller.adapters.http.health_endpoint import serve_endpoint
 from controller.adapters.kubernetes.watches import Key, SignsOfLife
@@ -69,7 +69,7 @@ class Composed:
             self._patch.setattr(module, "PykubeClient", lambda *_, **__: cluster.kube)
             self._patch.setattr(module, "MetadataWatches", lambda *_, **__: FakeWatch(cluster.kube))
             self._patch.setattr(module, "chart_store", lambda *_: Charts())
-        self.measures = PrometheusMetrics(self.name)
+        self.measures = PrometheusMetrics(self.name, region_namespace=NS)
         self._patch.setattr(time, "monotonic", clock.monotonic)
         queue = _Drained(clock, FakeRandomness())
         environment = {
@@ -89,7 +89,7 @@ class Composed:
             metrics=self.measures,
             queue=queue,
         )
-        self.container = module.compose(parts)
+        self.container = naming_its_region(module.compose(parts), self.measures)
         self.tenure = operator._Tenure()
         self.signs = SignsOfLife((watch.resource for watch in self.container.watches), clock)
         operator._measure(self.container, self.settings, self.tenure, self.signs, self.measures)
@@ -176,23 +176,34 @@ def test_every_container_reports_itself(name: str, run: Run) -> None:
         container.container.queue.add((kind, NS, "late"))
     container.cluster.clock.advance(90)
     before = container.scrape()
-    assert before["osctl_lease_held"] == [({}, 0)]
+    assert before["osctl_lease_held"] == [({"region_namespace": NS}, 0)]
     # No work is late that could not be done.
-    assert before["osctl_queue_oldest_seconds"] == [({}, 0)]
+    assert only(before, "osctl_queue_oldest_seconds") == 0
     assert before["osctl_queue_keys"][0][1] >= len(container.container.reconcilers)
     assert {value for _, value in before["osctl_watch_silence_seconds"]} == {90}
     container.tenure.begin()
     container.cluster.clock.advance(30)
-    assert container.scrape()["osctl_queue_oldest_seconds"] == [({}, 30)]
+    assert only(container.scrape(), "osctl_queue_oldest_seconds") == 30
     container.work(1)
     found = container.scrape()
     assert only(found, "osctl_build_info", process=name, version=container.settings.version) == 1
-    assert found["osctl_lease_held"] == [({}, 1)]
+    assert found["osctl_lease_held"] == [({"region": REGION, "region_namespace": NS}, 1)]
     kinds = {labels["kind"] for labels, _ in found["osctl_reconcile_duration_seconds_count"]}
     assert kinds == set(container.container.reconcilers)
     assert {labels["kind"] for labels, _ in found["osctl_queue_retries_total"]} == kinds
     assert {value for _, value in found["osctl_watch_silence_seconds"]} == {0}
     assert found["process_resident_memory_bytes"][0][1] > 1e6
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_every_series_of_a_container_bears_the_region(name: str, run: Run) -> None:
+    cluster = Cluster()
+    cluster.bundle("nova")
+    container = run(name, cluster)
+    container.work(2)
+    series = [labels for samples in container.scrape().values() for labels, _ in samples]
+    assert len(series) > 20
+    assert {(labels.get("region"), labels.get("region_namespace")) for labels in series} == {(REGION, NS)}
 
 
 def test_core_reports_conditions_and_releases(run: Run) -> None:

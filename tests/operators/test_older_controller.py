@@ -9,6 +9,7 @@ import pytest
 
 from containers.composition import Parts, held_while_older
 from controller.adapters.kubernetes.watches import Key
+from controller.adapters.system.metrics import PrometheusMetrics
 from controller.operator import Container
 from controller.reconcile.shared.work_queue import WorkQueue
 from controller.settings import read_settings
@@ -45,5 +46,7 @@ def look(name: str, kind: str, served_by: str) -> tuple[float | None, list[tuple
         return None
 
     container = Container(name=name, watches=(), reconcilers={kind: reconcile}, queue=queue)
-    parts = cast(Parts, SimpleNamespace(settings=read_settings(PLACE), kube=kube))
+    parts = cast(
+        Parts, SimpleNamespace(settings=read_settings(PLACE), kube=kube, metrics=PrometheusMetrics(name))
+    )
     return held_while_older(container, parts).reconcilers[kind]("openstack", "one"), passes

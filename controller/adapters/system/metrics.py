@@ -13,6 +13,8 @@ from controller.domain.shared.metrics import (
     BY_CONTAINER,
     EVERY_CONTAINER,
     LABEL_LIMIT,
+    NAMESPACE_LABEL,
+    REGION_LABEL,
     SERIES_LIMIT,
     Counter,
     Gauge,
@@ -30,32 +32,43 @@ _Instrument = prometheus.Counter | prometheus.Gauge | prometheus.Histogram
 _OF_PROCESS = {one.name.removesuffix("_total") for one in (metrics.METRICS_DROPPED, *EVERY_CONTAINER)}
 
 
-class _OfProcess(prometheus.CollectorRegistry):
-    """What is left of a registry without the measures of regions, releases, nodes and servers."""
+class _Scraped(prometheus.CollectorRegistry):
+    """A registry as a scrape reads it: with the labels that all series share.
 
-    def __init__(self, whole: prometheus.CollectorRegistry) -> None:
+    Without `works` it lacks the measures of regions, releases, nodes and servers.
+    """
+
+    def __init__(self, whole: prometheus.CollectorRegistry, shared: Mapping[str, str], works: bool) -> None:
         super().__init__()
         self._whole = whole
+        self._shared = shared
+        self._works = works
 
     def collect(self) -> Iterator[prometheus.Metric]:
         for family in self._whole.collect():
-            if family.name in _OF_PROCESS or not family.name.startswith("osctl_"):
+            if self._works or family.name in _OF_PROCESS or not family.name.startswith("osctl_"):
+                family.samples = [
+                    sample._replace(labels={**self._shared, **sample.labels}) for sample in family.samples
+                ]
                 yield family
 
 
 class PrometheusMetrics:
     """Measures of one process, with those of the process itself (memory, CPU, open files).
 
-    A missing label is empty, and an unknown label is ignored. After `limit` series of a metric, new ones are
+    Every series has the region and its namespace as labels (SHARED_LABELS). A missing label is empty, and an
+    unknown label is ignored. After `limit` series of a metric, new ones are
     only counted as dropped (METRICS_DROPPED).
     """
 
-    def __init__(self, container: str, *, limit: int = SERIES_LIMIT) -> None:
+    def __init__(self, container: str, *, region_namespace: str = "", limit: int = SERIES_LIMIT) -> None:
         # Without the creation times of series, which would double their number and are unused.
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self._registry)
         self._limit = limit
+        # Replaced as a whole, so that a scrape needs no lock.
+        self._shared = {NAMESPACE_LABEL: region_namespace} if region_namespace else {}
         self._lock = threading.Lock()
         self._instruments: dict[str, _Instrument] = {}
         self._metrics: dict[str, Metric] = {}
@@ -115,14 +128,17 @@ class PrometheusMetrics:
             if isinstance(one, prometheus.Gauge):
                 one.set_function(value)
 
+    def name_region(self, region: str) -> None:
+        """From now on every series has this name as its region, unless it has one of its own."""
+        self._shared = {**self._shared, REGION_LABEL: _text(region)}
+
     def exposition(self, accept: str, *, works: bool = True) -> tuple[bytes, str]:
         """The answer to a scrape with this Accept header, and its content type.
 
         Without `works` it has only what a container measures of itself: another pod measures the region.
         """
         encode, content_type = choose_encoder(accept)
-        registry = self._registry if works else _OfProcess(self._registry)
-        return encode(registry), content_type
+        return encode(_Scraped(self._registry, self._shared, works)), content_type
 
     def _instrument(self, metric: Metric) -> _Instrument:
         known = self._instruments.get(metric.name)

@@ -46,6 +46,10 @@ Metric = Counter | Gauge | Histogram
 # components. Later series are dropped and counted, not joined into one series, whose value would be true for
 # none.
 SERIES_LIMIT = 3000
+# Of every series, also of those of the process: the namespace of the region that the controller serves, and
+# the region's name, once there is a region.
+NAMESPACE_LABEL, REGION_LABEL = "region_namespace", "region"
+SHARED_LABELS = (NAMESPACE_LABEL, REGION_LABEL)
 # Kubernetes' own names are at most so long.
 LABEL_LIMIT = 253
 

@@ -240,3 +240,22 @@ def measured_bundle(measures: Metrics) -> StatusListener:
             del known[bundle]
 
     return seen
+
+
+def named_region(name: Callable[[str], None]) -> StatusListener:
+    """What to do with each region that a watch shows, to have all measures bear its name.
+
+    Of several the oldest is served. After its deletion the name stays until there is another region.
+    """
+    known: dict[str, str] = {}
+
+    def seen(event: str | None, obj: Mapping[str, Any]) -> None:
+        meta = obj["metadata"]
+        if event == "DELETED":
+            known.pop(str(meta["name"]), None)
+        else:
+            known[str(meta["name"])] = str(meta.get("creationTimestamp") or "")
+        if known:
+            name(min(known, key=lambda one: (known[one], one)))
+
+    return seen

@@ -21,7 +21,7 @@ def scraped(recorder: PrometheusMetrics) -> dict[tuple[str, frozenset[tuple[str,
     body, _ = recorder.exposition(SCRAPE)
     families = text_string_to_metric_families(body.decode())
     return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
+        (sample.name, frozenset((key, text) for key, text in sample.labels.items() if text)): sample.value
         for family in families
         for sample in family.samples
     }
@@ -189,3 +189,40 @@ def test_a_metric_of_another_container_can_be_recorded_too() -> None:
     recorder = PrometheusMetrics("core")
     recorder.set(Gauge("osctl_other", "Something else."), 4)
     assert value(recorder, "osctl_other") == 4
+
+
+def test_every_series_bears_the_region_and_its_namespace() -> None:
+    recorder = PrometheusMetrics("helmbundle", region_namespace="openstack")
+    recorder.count(metrics.HELM_RETRIES, release="nova")
+    recorder.observe(metrics.HELM_DURATION, 2.0, release="nova", action="Install", result="success")
+    recorder.name_region("region-one")
+    names = set()
+    for name, labels in scraped(recorder):
+        assert {("region", "region-one"), ("region_namespace", "openstack")} <= labels, name
+        names.add(name)
+    assert "osctl_helm_action_duration_seconds_bucket" in names
+    assert "process_resident_memory_bytes" in names
+
+
+def test_before_there_is_a_region_only_its_namespace_is_known() -> None:
+    recorder = PrometheusMetrics("helmbundle", region_namespace="openstack")
+    recorder.count(metrics.HELM_RETRIES, release="nova")
+    assert value(recorder, "osctl_helm_retries_total", release="nova", region_namespace="openstack") == 1
+
+
+def test_a_series_of_another_region_keeps_its_own_name() -> None:
+    recorder = PrometheusMetrics("core", region_namespace="openstack")
+    recorder.name_region("region-one")
+    recorder.set(metrics.REGION_RELEASES, 3, region="region-two")
+    name = "osctl_region_releases"
+    assert value(recorder, name, region="region-two", region_namespace="openstack") == 3
+    assert value(recorder, name, region="region-one", region_namespace="openstack") is None
+
+
+def test_a_scrape_leaves_the_recorded_labels_as_they_are() -> None:
+    recorder = PrometheusMetrics("core", region_namespace="openstack")
+    recorder.name_region("region-one")
+    recorder.set(metrics.REGION_RELEASES, 3, region="")
+    first = scraped(recorder)
+    recorder.name_region("region-two")
+    assert len(scraped(recorder)) == len(first)

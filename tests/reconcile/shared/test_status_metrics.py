@@ -10,6 +10,7 @@ from controller.reconcile.shared.status_metrics import (
     measured_bundle,
     measured_maintenance,
     measured_region,
+    named_region,
     node_series,
     region_series,
     secret_series,
@@ -271,3 +272,20 @@ def test_backups_are_measured_as_the_status_says() -> None:
     assert values == [[1795658400.0], [1795831200.0], [500.0], [0.0]]
     seen("MODIFIED", osdpl())
     assert measures.values[metrics.BACKUP_DUE.name] == {}
+
+
+def test_the_name_of_all_measures_is_that_of_the_oldest_region() -> None:
+    names: list[str] = []
+    seen = named_region(names.append)
+
+    def obj(name: str, created: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "creationTimestamp": created}}
+
+    seen("ADDED", obj("second", "2026-03-01T10:00:00Z"))
+    seen(None, obj("first", "2026-03-01T09:00:00Z"))
+    seen("MODIFIED", obj("second", "2026-03-01T10:00:00Z"))
+    assert names == ["second", "first", "first"]
+    seen("DELETED", obj("first", "2026-03-01T09:00:00Z"))
+    assert names[-1] == "second"
+    seen("DELETED", obj("second", "2026-03-01T10:00:00Z"))
+    assert len(names) == 4
