@@ -37,7 +37,7 @@ def make(
     tool: Annotated[Path, typer.Option(help="The program cyclonedx-py.")],
     target: Annotated[Path, typer.Option(help="The directory of the files.")] = Path("build") / "release",
     key: Annotated[Path | None, typer.Option(help="An SSH key, to sign with.")] = None,
-    address: Annotated[str, typer.Option(help="Where the files will be, for the plugin of kubectl.")] = "",
+    address: Annotated[str, typer.Option(help="The address of the files, for the plugin of kubectl.")] = "",
     without_image: Annotated[
         bool, typer.Option("--without-image", help="Leave the image out: it needs root.")
     ] = False,
