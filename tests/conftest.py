@@ -16,7 +16,7 @@ pytest_plugins = [
     "tests.order",
 ]
 
-# What a change is judged by is the same for everybody; the long sweeps look for what nobody thought of.
+# What a change is judged by is the same for everyone; the long sweeps look for what no one thought of.
 # Neither by its clock: an example during which a busy machine stood still would count as a slow one.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # More of the same examples find nothing new: a third of the usual number.

@@ -58,7 +58,7 @@ def test_a_new_bundle_has_its_condition_and_defaults(api: Api) -> None:
 
 @pytest.fixture
 def plan(served: Sandbox, api: Api) -> Iterator[dict[str, Any]]:
-    """A maintenance that is only planned; it belongs to no namespace; its region is nobody's here."""
+    """A maintenance that is only planned; it belongs to no namespace; its region is no one's here."""
     name = f"plan-{api.namespace}"
     yield {
         "apiVersion": "osctl.dev/v1alpha1",

@@ -84,7 +84,7 @@ def helm_calls(region: Region, renderer: Renderer, directory: Path) -> list[list
 
 
 def helm_renders(release: ReleaseSpec, renderer: Renderer) -> None:
-    """By a worker, and each time anew: what the adapter remembers for a moment would take no time."""
+    """By a worker, and each time again: what the adapter remembers for a moment would take no time."""
     chart = Chart.load(renderer.charts.locate(release.chart))
     chart.render(resolved(dict(release.values)), name=release.name, namespace="openstack")
 

@@ -1,6 +1,6 @@
 """Runs a command and prints its seconds and the megabytes that it held at most, as JSON.
 
-A program of its own, run without any package: a process is told the memory of its parent as its own until it
+A program of its own, run without any package: a process is charged with the memory of its parent until it
 holds more, so the parent must be small. The command's own output is left out.
 """
 

@@ -25,7 +25,7 @@ FOR_ALL = {"tests.conftest", "sandbox.pytest_plugin"}
 
 
 def select_tests(changed: Iterable[str]) -> tuple[str, ...]:
-    """Paths for pytest that know of these files, given as paths from the root; `ALL` where nobody can say.
+    """Paths for pytest that know of these files, given as paths from the root; `ALL` where no one can say.
 
     A file that is no module belongs to the modules that name its topmost directory: `charts`, `values`.
     """

@@ -133,7 +133,7 @@ class EndState:
                     yield from _differences(f"{kind} {name} {field}", obj.get(field), live.get(field))
 
     def _left_over(self) -> list[str]:
-        """What nobody wants any more, of every kind that releases make."""
+        """What no one wants any more, of every kind that releases make."""
         wanted = self._rendered().keys() | self._before | self._records_wanted()
         # Claims stay, whoever made them.
         wanted |= {(PVC.kind, f"{name}-data") for name in every_stateful_name()}

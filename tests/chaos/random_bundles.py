@@ -125,6 +125,6 @@ class RandomBundles:
         return name
 
     def _forget(self, names: set[str]) -> None:
-        """Nobody can go on depending on what is not wanted any more."""
+        """No one can go on depending on what is not wanted any more."""
         for release in self.releases():
             release.needs = tuple(need for need in release.needs if need not in names)

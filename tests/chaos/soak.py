@@ -150,7 +150,7 @@ class Soak:
         self._note("kills", where)
 
     def _travel(self) -> None:
-        """Back to a copy of etcd's state, after which everybody asks again for what they want."""
+        """Back to a copy of etcd's state, after which everyone asks again for what they want."""
         box = self.world.region.sandbox
         if not self.copied:
             save_etcd(box, "soak")
@@ -166,7 +166,7 @@ class Soak:
     def _write(self) -> None:
         """All that is desired; what goes last, for others may have needed it."""
         for name, bundle in self.desired.bundles.items():
-            # One that is still going must be gone first: Kubernetes lets nobody change its mind.
+            # One that is still going must be gone first: Kubernetes lets no one change its mind.
             if self._is_going(name):
                 continue
             self.world.apply_releases([release.spec() for release in bundle.values()], name)

@@ -2,7 +2,7 @@
 
 Each write in turn is the last thing that the container does: once it has been sent and never reached the
 API server, once it was done and its answer never came. Writes are all that change something at the API
-server, Helm's and our own, but for the renewals of the Lease.
+server, Helm's and our own, except the renewals of the Lease.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_a_sample_of_kills_ends_as_if_nothing_had_been(world: World) -> None:
         assert all(live_and_die(world, number, chance.random() < 0.5, "red"))
     world.apply("red")
     world.wait_ready()
-    # There are more writes, but for those of the status: how many of these there are is a matter of pace.
+    # There are more writes, except those of the status: how many of these there are is a matter of pace.
     for number, colour in zip(chance.sample(range(1, 17), 2), cycle(COLOURS[1:])):
         assert upgrade(world, number, chance.random() < 0.5, colour)
 

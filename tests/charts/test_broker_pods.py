@@ -65,7 +65,7 @@ class Broker:
             wait_until(f"node {number} is ready", ready, log, every=1.0)
 
     def _is_ready(self, number: int) -> bool:
-        """A container that ends is started again, as a kubelet does, a few times at the most.
+        """A container that ends is started again, as a kubelet does, a few times at most.
 
         RabbitMQ 3.10 ends where the peer that it joins has not read its feature flags yet.
         """

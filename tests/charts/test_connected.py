@@ -1,4 +1,4 @@
-"""The probe of workers: whether a process holds its connections, told by its own sockets."""
+"""The probe of workers: whether a process holds its connections, shown by its own sockets."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def server(
     waiting: dict[str, int] | None = None,
     left_behind: dict[str, int] | None = None,
 ) -> types.ModuleType:
-    """start.py where no peer answers. `waiting` tell how far their data goes; `left_behind` told it once."""
+    """start.py where no peer answers. `waiting` say how far their data goes; `left_behind` said it once."""
     settings = {
         "POD_NAME": name,
         "REPLICAS": "3",

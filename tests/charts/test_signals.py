@@ -1,4 +1,4 @@
-"""What runs in a pod ends when it is told to: SIGTERM, and no waiting for the time of grace."""
+"""What runs in a pod ends when it is asked to: SIGTERM, and no waiting for the time of grace."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_job_heeds_sigterm_unless_it_changes_a_schema(chart: str) -> None:
 
 @pytest.mark.parametrize("chart", ["keystone", "placement", "glance", "nova", "neutron"])
 def test_a_schema_has_minutes_to_be_changed_to_the_end(chart: str) -> None:
-    """One that was cut off in the middle is mended by hand."""
+    """One that was cut off in the middle is repaired by hand."""
     spec = dict(pod_specs(objects(chart)))[f"Job/{chart}-db-sync"]
     assert "shareProcessNamespace" not in spec
     assert spec["terminationGracePeriodSeconds"] == 600
@@ -64,7 +64,7 @@ def test_the_keeper_of_the_primary_ends_at_once(tmp_path: Path, net: Network) ->
 
 
 def test_a_database_server_that_waits_for_the_others_ends_at_once(tmp_path: Path, net: Network) -> None:
-    for peer in (1, 2):  # an address where nobody answers
+    for peer in (1, 2):  # an address where no one answers
         with net.hosts.open("a") as file:
             file.write(
                 f"10.77.0.25{peer} mariadb-server-{peer}.mariadb-discovery.openstack.svc.cluster.local\n"

@@ -393,7 +393,7 @@ def test_charts_cannot_grant_what_they_do_not_hold(account: Account, verb: str) 
 
 
 def _applied(sandbox: Sandbox, obj: Mapping[str, Any]) -> bool:
-    """False while kubectl does not find the object's kind: that is told some time after its definition."""
+    """False while kubectl does not find the object's kind: that comes some time after its definition."""
     try:
         sandbox.kubectl("apply", "-f", "-", input=yaml.safe_dump(obj))
     except SandboxError as error:

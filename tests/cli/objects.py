@@ -45,7 +45,7 @@ def condition(type_: str, status: str, reason: str, message: str = "", generatio
 def region(
     *conditions: dict[str, Any], generation: int = 1, observed: int = 1, **status: Any
 ) -> dict[str, Any]:
-    """An OpenStackDeployment with these conditions; `observed` 0 for one that nobody has looked at."""
+    """An OpenStackDeployment with these conditions; `observed` 0 for one that no one has looked at."""
     seen = {"observedGeneration": observed} if observed else {}
     return {
         "apiVersion": API_VERSION,

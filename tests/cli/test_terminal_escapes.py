@@ -1,4 +1,4 @@
-"""Nothing that somebody wrote into the cluster gives orders to the terminal of whoever looks at it."""
+"""Nothing that someone wrote into the cluster gives orders to the terminal of whoever looks at it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ OURS = (OSDPL, HELMBUNDLE, EVENT)
 OF_CHARTS = (CONFIGMAP, DEPLOYMENT, STATEFULSET, DAEMONSET, JOB, POD, SERVICE)
 # Shorter ones may be somewhere by chance.
 SHORTEST = 16
-# Everybody may know them: the other half of a key, a name that computes and libvirt have for one, and when an
+# Everyone may know them: the other half of a key, a name that computes and libvirt have for one, and when an
 # authority was made.
 _PUBLIC = frozenset({"ssh-public-key", "ceph-secret-uuid", "generation"})
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -55,7 +55,7 @@ _WATCH_SECONDS = 10
 
 
 class Leaked(AssertionError):
-    """A generated value is where somebody can read it who may read no Secret."""
+    """A generated value is where someone can read it who may read no Secret."""
 
 
 def telling(secret: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -157,7 +157,7 @@ class ComponentLogs:
         self._sizes = {path: path.stat().st_size for path in self._files()}
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """By the name of each file; one that was begun anew is read from its beginning."""
+        """By the name of each file; one that was begun again is read from its beginning."""
         for path in self._files():
             before = self._sizes.get(path, 0)
             with path.open("rb") as log:

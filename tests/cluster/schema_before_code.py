@@ -30,7 +30,7 @@ def waiting_releases(region: Region) -> dict[str, tuple[str, ...]]:
 
 
 def assert_jobs_came_first(region: Region, since: datetime, expected: dict[str, tuple[str, ...]]) -> None:
-    """Of each release the audit log shows in this order: the Jobs of before were deleted;
+    """Of each release the audit log shows in this order: the earlier Jobs were deleted;
     Helm sent workloads; the Jobs of the new pods succeeded; the first template of new pods was made."""
     requests = [one for one in audit.requests(region.sandbox.audit_log, since) if not one.dry_run]
     ours = [one for one in requests if one.namespace == region.namespace and one.code < 300]

@@ -41,7 +41,7 @@ OWNERS = {
     **{f"conditions/{type_}": container for container, type_ in ANSWERED_BY.items()},
 }
 MANAGERS = {field_manager(container): container for container in CONTAINERS}
-# By such names causes are told in the order in which they came.
+# By such names causes are reported in the order in which they came.
 NUMBERED = re.compile(r"\bcause-(\d+)\b")
 SHOWN = 20
 
@@ -89,7 +89,7 @@ def changed_parts(before: State, after: State) -> set[str]:
 def writers(before: State, after: State) -> set[str]:
     """The field managers whose claim, or the time of whose last write, differs between two states.
 
-    The time is told in seconds: two writes of one manager within one pass alike.
+    The time is reported in seconds: two writes of one manager within one pass alike.
     """
     was, is_ = claims(before), claims(after)
     return {name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name)}
@@ -113,7 +113,7 @@ def strange(before: State, after: State) -> list[str]:
 
 
 def _names(state: State) -> set[str]:
-    """The entries that nobody has a reason to take away while the region stays as it is."""
+    """The entries that no one has a reason to take away while the region stays as it is."""
     status = state["status"]
     fields = {f"{field}/{name}" for field in ("children", "secrets", "nodes") for name in status[field]}
     types = {entry["type"] for entry in status["conditions"]} - set(WHILE_TRUE)
@@ -185,7 +185,7 @@ class History:
 
 
 def read_history(states: Iterable[State]) -> History:
-    """Walks through the states in their order; the first counts as right, but for what is claimed in it."""
+    """Walks through the states in their order; the first counts as right, except what is claimed in it."""
     history, first, last_writer = History(versions=1), None, ""
     for before, after in pairwise(states):
         if first is None:

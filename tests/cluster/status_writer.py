@@ -59,7 +59,7 @@ def core_round(number: int) -> RegionSummary:
 
 
 def _before(number: int) -> dict[str, Any]:
-    """What the others have said: all is well, but every other round nobody knows of any component."""
+    """What the others have said: all is well, but every other round no one knows of any component."""
     said = [
         {"type": type_, "status": "True", "reason": "Ready", "observedGeneration": 1}
         for type_ in ANSWERED_BY.values()

@@ -1,4 +1,4 @@
-"""What the API server says of fields that are fixed, as it is known here; and the way out that is told."""
+"""What the API server says of fields that are fixed, as it is known here; and the reported way out."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _another_revision(bench: Bench) -> None:
 
 
 def _record_deleted(bench: Bench) -> None:
-    """As somebody does by hand while a hook of the removal runs: an older record is the newest then."""
+    """As someone does by hand while a hook of the removal runs: an older record is the newest then."""
     bench.kube.delete(SECRET, "sh.helm.release.v1.web.v2", bench.namespace)
 
 

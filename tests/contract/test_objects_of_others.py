@@ -31,7 +31,7 @@ def other_namespace(sandbox: Sandbox, namespace: str) -> Iterator[str]:
 
 
 def place(bench: Bench, name: str = "web", **more: Any) -> dict[str, Any]:
-    """Somebody puts a ConfigMap there."""
+    """Someone puts a ConfigMap there."""
     meta = {"name": name, "namespace": bench.namespace, **more.pop("metadata", {})}
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"colour": "grey"}, **more}
     return bench.kube.create(obj)

@@ -48,7 +48,7 @@ def as_helm_sees(defaults: dict[str, Any], sent: dict[str, Any]) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """Without the keys that are null in the chart: Helm leaves out those that nobody mentions."""
+    """Without the keys that are null in the chart: Helm leaves out those that no one mentions."""
     if isinstance(value, dict):
         return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return value

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAYERS = "domain|ports|render|reconcile|adapters|cli"
-# As `controller.domain.api.reasons`, `domain.releases.attempt.Attempt`; not the URL or file of somebody.
+# As `controller.domain.api.reasons`, `domain.releases.attempt.Attempt`; not the URL or file of someone.
 _NAMED = re.compile(rf"(?<![\w./-])(?:controller\.)?((?:{LAYERS})(?:\.\w+)+)(?![\w/])")
 
 

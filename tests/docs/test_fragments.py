@@ -32,7 +32,7 @@ REGION = {
 }
 # What an example of certificates leaves out: ids of a region that runs.
 NOT_SHOWN = "spec.features.loadBalancer.provider: no amphora can be created without"
-# Every region with OVN that keeps nobody off its databases is warned of it.
+# Every region with OVN that keeps no one off its databases is warned of it.
 OF_THE_SERVICE = (
     "spec.features.networkPolicies.enabled: the databases of OVN speak in clear",
     # An example of lines for Apache leaves out the provider.

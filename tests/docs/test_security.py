@@ -46,7 +46,7 @@ class Guarded:
     def __init__(self, sandbox: Sandbox, namespace: str) -> None:
         self.sandbox, self.namespace = sandbox, namespace
         self.made: list[dict[str, Any]] = []
-        # Nobody who makes objects is bound by the names of the page: they are of this test, as is its place.
+        # No one who makes objects is bound by the names of the page: they are of this test, as is its place.
         for obj in policies():
             obj["metadata"]["name"] = f"{namespace}-{obj['metadata']['name']}"
             spec = obj["spec"]

@@ -1,7 +1,7 @@
 """A FakeCloud behind HTTP: Keystone, Nova, Placement, Neutron and Cinder on loopback, in their own shapes.
 
 Under it the real adapter is at work, with openstacksdk and JSON. `tests/openstack/test_cloud_contract.py`
-holds it to what the real ones do. What nobody asks for is answered with a 404 that is no service's own.
+holds it to what the real ones do. What no one asks for is answered with a 404 that is no service's own.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The shapes are those of Nova's API samples (doc/api_samples: os-services 2.53, os-hypervisors 2.53 with
 servers, servers 2.98, os-migrations 2.59, os-aggregates 2.41), of Neutron's, Cinder's and Placement's API
-references, with all that they carry and nobody reads: what is measured with them is as large as real ones.
+references, with all that they carry and no one reads: what is measured with them is as large as real ones.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class FakeHelm:
             self._wake.notify_all()
 
     def record(self, release: str, version: int, status: str, **labels: str) -> None:
-        """Puts a revision there that nobody made."""
+        """Puts a revision there that no one made."""
         self._records.setdefault(release, []).append(
             _Record(version, status, labels, modified=self._clock.now())
         )
@@ -150,11 +150,11 @@ class FakeHelm:
         return found[-1].status if found else ""
 
     def set_status(self, release: str, status: str) -> None:
-        """Somebody else's Helm writes into the newest record."""
+        """Another's Helm writes into the newest record."""
         self._records[release][-1].status = status
 
     def stamp(self, release: str, modified: float) -> None:
-        """Somebody else's Helm has written the newest record, by its own clock."""
+        """Another's Helm has written the newest record, by its own clock."""
         self._records[release][-1].modified = modified
 
     def labels(self, release: str) -> dict[str, str]:
@@ -166,7 +166,7 @@ class FakeHelm:
         self._records[release][-1].handed_over = True
 
     def lose_newest(self, release: str) -> None:
-        """Somebody deletes the newest record by hand."""
+        """Someone deletes the newest record by hand."""
         self._records[release].pop()
 
     def values(self, release: str) -> Mapping[str, Any]:

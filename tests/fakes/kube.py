@@ -77,7 +77,7 @@ def _nothing(request: Request) -> None:
 
 
 class FakeKube:
-    """`shares`: what is read shares its parts with what is stored, which nobody may change then: a sixth of
+    """`shares`: what is read shares its parts with what is stored, which no one may change then: a sixth of
     the time of a long search goes into copies."""
 
     def __init__(self, clock: Clock | None = None, *, shares: bool = False) -> None:
@@ -331,7 +331,7 @@ class FakeKube:
                 yield stored.obj
 
     def _of_kind(self, api: str, kind: str) -> list[Identity]:
-        """In order; gathered anew only where anything was made or deleted since."""
+        """In order; gathered again only where anything was made or deleted since."""
         now = (id(self._objects), len(self._objects), self._made)
         if self._indexed != now:
             self._indexed, self._by_kind = now, {}

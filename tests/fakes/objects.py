@@ -106,7 +106,7 @@ def check_version(stored: Mapping[str, Any], obj: Mapping[str, Any]) -> None:
 
 
 def check_patched(stored: Mapping[str, Any], obj: Mapping[str, Any], subresource: str) -> None:
-    """As `check_version`, but for a patch the uid is a field that cannot change, and of a status no field."""
+    """As `check_version`, except a patch the uid is a field that cannot change, and of a status no field."""
     meta = {key: part for key, part in obj.get("metadata", {}).items() if key != "uid"}
     check_version(stored, {"metadata": meta})
     uid = obj.get("metadata", {}).get("uid", stored["metadata"]["uid"])

@@ -43,7 +43,7 @@ class ReleasesOnFake:
 
 
 class FakeWatch:
-    """`controller.ports.kubernetes.MetadataWatch` on `FakeKube`; what has changed is told when the test says
+    """`controller.ports.kubernetes.MetadataWatch` on `FakeKube`; a change is reported when the test says
     so."""
 
     def __init__(self, kube: FakeKube) -> None:

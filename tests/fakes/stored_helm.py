@@ -187,7 +187,7 @@ class StoredHelm:
             self._run_hooks(after, record, timeout, token)
             failed_hook = False
         except ControllerError as error:
-            # Of a rollback whose hook fails Helm returns without a word to its record.
+            # Of a rollback whose hook fails Helm returns silently to its record.
             if action != "Rollback" or not failed_hook:
                 record["info"] = {**record["info"], "status": "failed", "description": str(error)}
                 self._try_update(record)

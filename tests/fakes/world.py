@@ -23,7 +23,7 @@ class FakeClock:
         self._monotonic += seconds
 
     def jump(self, seconds: float) -> None:
-        """Somebody sets the clock; no time passes."""
+        """Someone sets the clock; no time passes."""
         self._now += seconds
 
 

@@ -102,7 +102,7 @@ FAULTS: dict[str, Fault] = {
     "late": Fault(hang=20.0),
     SAMPLE: INGRESS,
 }
-# Of a write nobody knows what became of it; it did not arrive, or it did.
+# Of a write no one knows what became of it; it did not arrive, or it did.
 WRITES: dict[str, Fault] = {
     "429": Fault(429, {"Retry-After": "2"}),
     "503": Fault(503),

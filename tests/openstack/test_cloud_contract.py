@@ -44,7 +44,7 @@ class Real:
 
     def die_in_task(self, host: str, server: str) -> None:
         self.bed.cloud.kill(compute_name(host))
-        # Nova takes it for up a while yet, and the request goes to a queue that nobody reads.
+        # Nova takes it for up a while yet, and the request goes to a queue that no one reads.
         self.bed.sdk.compute.reboot_server(server, "HARD")
         self.bed.wait_service(host, state="down")
 

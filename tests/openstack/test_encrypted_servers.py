@@ -1,5 +1,5 @@
 """MariaDB and RabbitMQ serve TLS with leaves of the region's own authority: who shows one of them and knows
-the servers gets in, and nobody else.
+the servers gets in, and no one else.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_the_database_refuses_who_shows_no_certificate_or_does_not_encrypt(real:
 
 
 def amqp(real: EncryptedServers, context: ssl.SSLContext | None) -> bytes:
-    """What the broker answers to somebody who wants to speak AMQP; nothing where it hangs up."""
+    """What the broker answers to someone who wants to speak AMQP; nothing where it hangs up."""
     plain = socket.create_connection((HOST, real.port("rabbit")), 20)
     try:
         wrapped = context.wrap_socket(plain, server_hostname=f"rabbitmq.{DOMAIN}") if context else plain

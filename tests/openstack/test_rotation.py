@@ -281,7 +281,7 @@ class Gap:
 
     @property
     def refused_seconds(self) -> float:
-        """From the first refusal to the next login that was let in."""
+        """From the first refusal to the next login that was admitted."""
         first = next((at for at, admitted in self.seen if not admitted), None)
         if first is None:
             return 0.0
@@ -533,7 +533,7 @@ def test_every_kind_of_right_is_passed_on_or_reported(real: AccountServersBed, m
     before, after = (Account(Server.DATABASE, one, "glance", "oslo_db") for one in (name, f"{name}-2"))
     try:
         for _ in range(2):
-            # The administrator may stand in for nobody.
+            # The administrator may stand in for no one.
             with pytest.raises(RightRefused, match=rf": GRANT PROXY ON \S+ TO `{name}-2`@`%`$"):
                 RealAccountServers().copy_grants(login, before, after)
     finally:

@@ -1,4 +1,4 @@
-"""A container that is told to stop while it still starts."""
+"""A container that is asked to stop while it still starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A container that is told to stop: what is under way comes to its end first, and its Lease says so."""
+"""A container that is asked to stop: what is under way comes to its end first, and its Lease says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEY: Key = ("bundle", "openstack", "compute")
 
 
 class _Process:
-    """One container as it runs, but for its watches, and for signals, which `tell` sends."""
+    """One container as it runs, except its watches, and for signals, which `tell` sends."""
 
     def __init__(self) -> None:
         self.bench = Bench()
@@ -73,7 +73,7 @@ class _Process:
             return self.bench.reconciler.reconcile((namespace, name))
         self.looking.set()
         self.go.wait(DEADLINE)
-        # What a pass would begin while the container is already told to stop.
+        # What a pass would begin while the container is already asked to stop.
         hold(self.slots, "compute", "placement", self.go)
         return None
 

@@ -1,4 +1,4 @@
-"""A region is looked at at once after an edit, and later when somebody has only reported in a status."""
+"""A region is looked at at once after an edit, and later when someone has only reported in a status."""
 
 from __future__ import annotations
 

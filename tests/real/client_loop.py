@@ -1,4 +1,4 @@
-"""Runs in a pod of a region: asks Nova's API until it is told to stop, each time by a new connection.
+"""Runs in a pod of a region: asks Nova's API until it is asked to stop, each time by a new connection.
 
 Prints one line of JSON: how many requests there were, and of each that failed when and why.
 """

@@ -25,7 +25,7 @@ from tests.real.region import client_pod
 # A sandbox that runs already, such as the demo's, `real`: it is used as it is, and left running.
 KEPT = os.environ.get("OSCTL_REAL_SANDBOX", "")
 NAME = KEPT or "real-tests"
-# What stands on what: a node, a region on it, what becomes of it; the last has it made anew. That of
+# What stands on what: a node, a region on it, what becomes of it; the last has it made again. That of
 # OpenStack-Helm and the two nodes have sandboxes of their own, which are gone before.
 ORDER = (
     *(

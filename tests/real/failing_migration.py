@@ -1,4 +1,4 @@
-"""Clients ask Keystone and Glance all along, while their migrations are made to fail, and are then mended."""
+"""Clients ask Keystone and Glance all along, while their migrations fail, and are then repaired."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _asks(box: Sandbox) -> bool:
 
 
 def _has_failed(box: Sandbox, chart: str) -> bool:
-    """Whether the release says that the migration fails, and that for want of OpenStack in its image."""
+    """Whether the release says that the migration fails, and that for lack of OpenStack in its image."""
     said = [
         f"{release.get('message')} {(release.get('lastAttempt') or {}).get('error')}"
         for bundle in items(box, "helmbundles")

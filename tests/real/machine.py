@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sandbox.patience import patient
 
-# They count what happens on the machine, or follow its memory: nobody sets them.
+# They count what happens on the machine, or follow its memory: no one sets them.
 _COUNTERS = re.compile(
     r"random|nr_inodes|dentry|file-nr|inode-|ns_last_pid|conntrack_count|pty\.nr|quota\.|perf_event_max_sample"
     r"|sched|keys\.|hostname|loadavg|cpu_byteorder|nr_open"

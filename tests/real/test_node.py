@@ -213,7 +213,7 @@ def test_a_container_beyond_its_memory_is_killed_by_the_kernel(
 
 
 def test_the_machine_is_as_it_was(untouched: Machine, node: Sandbox) -> None:
-    """While the node runs, but for its control group; and when it has gone, without."""
+    """While the node runs, except its control group; and when it has gone, without."""
     group = plan.cgroup_name(node.layout.directory)
     during = observe_machine()
     assert during.sysctls == untouched.sysctls

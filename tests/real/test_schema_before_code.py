@@ -1,4 +1,4 @@
-"""Migrations that fail in real pods: the old pods serve until these are mended, and are then replaced."""
+"""Migrations that fail in real pods: the old pods serve until these are repaired, and are then replaced."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class Bench:
         self.kube.merge_patch(HELMBUNDLE, name, NAMESPACE, {"metadata": {"annotations": dict(annotations)}})
 
     def reconcile(self, *names: str) -> None:
-        """One pass at each bundle, all by default, with what the watch of Jobs has told until now."""
+        """One pass at each bundle, all by default, with what the watch of Jobs has reported until now."""
         for obj in self.kube.list(JOB, NAMESPACE):
             self.jobs.feed(JOB, "MODIFIED", obj)
         for name in names or [one["metadata"]["name"] for one in self.kube.list(HELMBUNDLE, NAMESPACE)]:

@@ -100,7 +100,7 @@ def read_and_render(text: str) -> None:
 
 
 def refusal(text: str) -> str:
-    """The first problem of the text, or "rendered". Fails where too little is told, or a defect of ours."""
+    """The first problem of the text, or "rendered". Fails for too few words, or a defect of ours."""
     try:
         read_and_render(text)
     except SpecInvalid as refused:
@@ -250,7 +250,7 @@ def measured(text: str) -> tuple[str, float, float]:
         started = time.process_time()
         try:
             said = refusal(text)
-        except Exception as error:  # told to the parent, which fails
+        except Exception as error:  # passed to the parent, which fails
             said = f"TRACEBACK {type(error).__name__}: {error}"[:2000]
         seconds = time.process_time() - started
         # Not ru_maxrss, which a process has from its parent.

@@ -166,7 +166,7 @@ def unnamed_classes(objects: Iterable[Object], named: Collection[str | None]) ->
 
 
 def open_hypervisors(objects: Iterable[Object]) -> list[str]:
-    """What hypervisors let anybody in by, on the network of their nodes."""
+    """What hypervisors let anyone in by, on the network of their nodes."""
     found = []
     for obj in objects:
         found_files = dict(files(obj))

@@ -27,7 +27,7 @@ def refused(**spec: Any) -> list[str]:
     return []
 
 
-# What each refuses, where, and the same mended.
+# What each refuses, where, and the same repaired.
 CASES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "cpu-sets-overlap": (
         {"compute": {"cpu_dedicated_set": "2-9", "cpu_shared_set": "0-2"}},

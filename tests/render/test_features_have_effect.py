@@ -155,7 +155,7 @@ SAME_AS_DEFAULT = {"networking.routerHA"}
 
 @pytest.mark.exhaustive
 def test_a_field_that_does_nothing_alone_is_reported() -> None:
-    """Every field, without any other one: the outcome differs, be it by a refusal or a warning."""
+    """Every field, without any other one: the outcome differs, by a refusal or a warning."""
     features = schema().root["properties"]["spec"]["properties"]["features"]
     plain = {"preset": "compute", "charts": {"repository": UPSTREAM_REPOSITORY}}
     before, idle, effective = outcome(core_spec(**plain)), set[Field](), set[Field]()

@@ -1,4 +1,4 @@
-"""A flavor that the bootstrap Job cannot make is told; one that it can is not."""
+"""A flavor that the bootstrap Job cannot make is reported; one that it can is not."""
 
 from __future__ import annotations
 

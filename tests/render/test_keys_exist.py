@@ -1,6 +1,6 @@
 """No silent no-op: every key that our templates and values set is one that the chart reads.
 
-Helm takes unknown keys without a word. Each key of what we send must therefore be in the chart's
+Helm takes unknown keys silently. Each key of what we send must therefore be in the chart's
 values.yaml, or lie below a path of values/charts/open-maps.yaml.
 """
 

@@ -1,4 +1,4 @@
-"""Names of options and rules that no package has are told of a region; those of our own values are known."""
+"""Names of options and rules that no package has are reported; those of our own values are known."""
 
 from __future__ import annotations
 

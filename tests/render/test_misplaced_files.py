@@ -1,4 +1,4 @@
-"""A file of Neutron's plug-ins that stands beside them is told with its place."""
+"""A file of Neutron's plug-ins that stands beside them is reported with its place."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.render.region import UpstreamCharts, core_spec, deployment, library, 
 
 
 class Lacking(UpstreamCharts):
-    """Upstream's charts but for one."""
+    """Upstream's charts except one."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""Charts and services that main fields name: a slip is told, and what nothing reads too."""
+"""Charts and services that main fields name: a slip is reported, and what nothing reads too."""
 
 from __future__ import annotations
 

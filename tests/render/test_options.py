@@ -1,6 +1,6 @@
 """Every option that our values set is one that the packages of each OpenStack series define.
 
-Services read past options that they do not know, without a word. What packages define is recorded in
+Services read past options that they do not know, silently. What packages define is recorded in
 `tests/data/options.json` by `make options`, which installs them.
 """
 

@@ -1,4 +1,4 @@
-"""How often pods run, and what they ask for: what no chart reads is told, what Kubernetes refuses refused."""
+"""How often pods run, and what they ask for: what no chart reads is reported."""
 
 from __future__ import annotations
 

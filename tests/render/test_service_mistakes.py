@@ -1,4 +1,4 @@
-"""A mistake in the template of a service is told with its line: nothing that it says goes unread."""
+"""A mistake in the template of a service is reported with its line: nothing that it says goes unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real node is told, and what it is refused for."""
+"""What a real node is reported, and what it is refused for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fault proxy does to requests exactly what it is told, and nothing to others."""
+"""The fault proxy does to requests exactly what it is reported, and nothing to others."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_watch_passes_and_can_be_cut(
     kubeconfig = tmp_path / f"{namespace}-default.kubeconfig"
     sandbox.kubectl("-n", namespace, "create", "configmap", "seen")
     arguments = ["-n", namespace, "get", "configmaps", "--watch", "-o", "name"]
-    # Uncut, it would go on for ever.
+    # Uncut, it would go on forever.
     assert "configmap/seen" in run(sandbox, kubeconfig, arguments)
 
 

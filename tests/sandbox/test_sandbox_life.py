@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A running sandbox for the tests that mend what they break."""
+    """A running sandbox for the tests that repair what they break."""
     directory = tmp_path_factory.mktemp("life") / "mended"
     yield Sandbox.up("mended", directory, private=True, timeout=300)
     take_down("mended", directory)

@@ -56,7 +56,7 @@ def serve(directory, port):
 
 
 def free_port():
-    """One that nobody listens on."""
+    """One that no one listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
@@ -154,7 +154,7 @@ class Worker:
             constants.CONN_MAX_RETRIES: 1,
             constants.CONN_RETRY_INTERVAL: 0,
         }
-        client.session.close()  # or a connection of before would be used again
+        client.session.close()  # or an earlier connection would be used again
         try:
             return client.get_api_version(amphora, once, raise_retry_exception=True)
         except driver_exceptions.AmpConnectionRetry as error:

@@ -81,7 +81,7 @@ class Definitions:
                 self.former.setdefault((_normal(old.group or group), name), (group, option))
 
     def find(self, section, name, *, like=()):
-        """The option, and where it is now; None twice where nobody knows it. `like`: other sections."""
+        """The option, and where it is now; None twice where no one knows it. `like`: other sections."""
         for group in map(_normal, (section, *like)):
             if name in self.options.get(group, {}):
                 return self.options[group][name], (group, name)

@@ -22,7 +22,7 @@ _LIBRARIES = (
     "cors",
 )
 
-# In place of a secret: of an option with a `$` nobody knows the type before all options are read.
+# In place of a secret: of an option with a `$` no one knows the type before all options are read.
 SECRET = "$secret"
 
 

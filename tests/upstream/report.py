@@ -29,7 +29,7 @@ _WORDS = {True: "yes", False: "**no**"}
 
 @dataclass
 class Results:
-    """What tests have told, as their reports come in."""
+    """What tests have reported, as their reports come in."""
 
     regions: dict[tuple[str, str], tuple[bool, Mapping[str, int]]] = field(default_factory=dict)
     previous: dict[tuple[str, str], bool] = field(default_factory=dict)

@@ -117,7 +117,7 @@ class Region(Bed):
         self.steps: list[list[Any]] = []
 
     def mount(self, **more: str) -> None:
-        """The worker has what the Secret has now, but for `more`."""
+        """The worker has what the Secret has now, except `more`."""
         texts: Mapping[str, str] = {**self.texts(AMPHORA_SECRET), **more}
         self.steps.append(["mount", {path: texts[key] for path, key in self.places.items()}])
 
@@ -181,7 +181,7 @@ def test_amphorae_from_before_are_known_while_and_after_the_server_authority_cha
     bed.mount()
     bed.boot("after")
     bed.call("before", "meanwhile", "after")
-    # Without the one before, those of before would be lost: the step in between is what keeps them.
+    # Without the one before, the earlier ones would be lost: the step in between is what keeps them.
     bed.mount(**{"server_ca-chain.cert.pem": bed.texts(AMPHORA_SECRET)["server_ca.cert.pem"]})
     bed.call("before", "after")
     *known, lost, after = bed.answers(series)

@@ -152,7 +152,7 @@ def test_paste_files_name_what_the_packages_have(series: str) -> None:
         for name, text in named(files(series, "ovs").get(chart, {}), PASTE):
             answer = load(series, chart, "paste", text=text)
             assert answer["sections"]
-            # What the chart's own values show as well is upstream's: filters of pipelines that nobody uses.
+            # What the chart's own values show as well is upstream's: filters of pipelines that no one uses.
             print(f"{series} {name}: {answer['missing']}")
             assert text in theirs or not answer["missing"]
 

@@ -135,7 +135,7 @@ def test_every_connection_to_the_database_knows_it_by_the_authority(made: tuple[
     assert {"keystone", "glance", "nova", "neutron", "cinder", "heat", "placement"} <= seen.keys()
     query = CLIENT_QUERY.format(certs=CERTS["database"])
     for release, url in connections(found):
-        # The last one says nothing to SQLAlchemy, which passes over what has no value.
+        # The last one says nothing to SQLAlchemy, which ignores what has no value.
         expected = query.removesuffix("&ssl_verify_cert") if "database" in traffic else ""
         assert url.partition("?")[2].removesuffix("&ssl_verify_cert") == expected, release
 

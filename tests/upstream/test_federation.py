@@ -159,7 +159,7 @@ def test_a_directory_is_trusted_by_the_authority_that_is_named(charts: Path) -> 
 def test_a_session_of_the_dashboard_is_known_to_each_of_its_pods(charts: Path) -> None:
     horizon = made(charts, "horizon", {})
     settings = file(horizon, "local_settings")
-    # Servers of memcached hold each what it was told, and every pod of the dashboard is led to another one.
+    # Servers of memcached hold each what it was given, and every pod of the dashboard is led to another one.
     assert "SESSION_ENGINE = 'django.contrib.sessions.backends.db'" in settings
     assert re.search(r"DATABASES = \{\s+'default'", settings)
     [one] = [

@@ -133,7 +133,7 @@ def _offer(region: Region, made: RenderedRegion) -> None:
 
 
 def _bring(region: Region, made: RenderedRegion) -> None:
-    """What an operator brings: every Secret that the region refers to and nobody generates."""
+    """What an operator brings: every Secret that the region refers to and no one generates."""
     generated = {secret.name for secret in made.credentials} | {*secrets_made(made.certificates)}
     if made.ceph is not None:
         generated |= {CONSUMERS_SECRET, *made.ceph.key_secrets}

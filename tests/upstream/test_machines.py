@@ -1,4 +1,4 @@
-"""Machines given to projects: Nova, Neutron and Ironic know each other by what the charts are told."""
+"""Machines given to projects: Nova, Neutron and Ironic know each other by what the charts are reported."""
 
 from __future__ import annotations
 

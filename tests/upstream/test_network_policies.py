@@ -1,4 +1,4 @@
-"""What a region's policies let in is what its pods connect to, also from the network of their node."""
+"""What a region's policies admitted is what its pods connect to, also from the network of their node."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def options(service: Service) -> Iterator[tuple[str, str]]:
 
 
 def untold(service: Service, file: str) -> Iterator[tuple[str, str, Any, Any]]:
-    """Section, name and value of what is not told, and the value as it is sent."""
+    """Section, name and value of what is not set, and the value as it is sent."""
     places = list(options(service))
     for sample in SAMPLES:
         conf: dict[str, Any] = {}

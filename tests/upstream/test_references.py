@@ -1,4 +1,4 @@
-"""Nothing that releases of OpenStack-Helm's charts refer to is missing, but for what an operator brings."""
+"""Nothing that releases of OpenStack-Helm's charts refer to is missing, except what an operator brings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deployments of OpenStack-Helm's charts: none is away that can run twice, and none waits for ever."""
+"""Deployments of OpenStack-Helm's charts: none is away that can run twice, and none waits forever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of `make test-upstream`: what its tests have told, as tables."""
+"""The report of `make test-upstream`: what its tests have reported, as tables."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from tests.upstream.regions import MADE_UP, objects, region, releases, specs
 pytestmark = pytest.mark.upstream
 
 SPECS = {**specs(), **covering(), **pairs()}
-# What pods carry of their Ceph and of their certificates are keyed digests, for everybody to read.
+# What pods carry of their Ceph and of their certificates are keyed digests, for everyone to read.
 DIGEST = re.compile(rf"{MADE_UP}-{CONSUMERS_SECRET}|{MADE_UP}-[a-z0-9-]+-digest\b")
 # A public key is no secret; computes carry it, so that they are made again with their pair.
 PUBLIC_KEY = f"{MADE_UP}-compute-credentials-ssh-public-key"

@@ -82,7 +82,7 @@ def test_volumes_on_the_disks_of_a_node_are_served_there_and_nowhere_else(charts
     assert spec["replicas"] == 1
     assert pod["nodeSelector"] == {"openstack-volume-node": "enabled"}
     assert pod["hostNetwork"] and pod["hostIPC"]
-    # The name by which volumes know their service is that of before, whatever network the pod is on.
+    # The name by which volumes know their service is that from before, whatever network the pod is on.
     assert options(cinder, "cinder.conf")["DEFAULT"]["host"] == "cinder-volume-0"
 
 

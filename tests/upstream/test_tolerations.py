@@ -1,4 +1,4 @@
-"""One feature puts all pods of a region in spite of a taint, but for those that charts have no place for."""
+"""One feature puts all pods of a region in spite of a taint, except those that charts have no place for."""
 
 from __future__ import annotations
 

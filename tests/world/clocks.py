@@ -11,7 +11,7 @@ class Time:
 
 
 class WrongClock:
-    """Somebody's clock: ahead or behind by `offset`, and monotonic as all are."""
+    """Someone's clock: ahead or behind by `offset`, and monotonic as all are."""
 
     START = 1_780_000_000.0
 

@@ -205,7 +205,7 @@ class Cluster:
         return self.kube.delete(resource, name, namespace, uid=uid, version=version, grace=grace)
 
     def _pods_on(self, node: str) -> list[KubeObject]:
-        """Those of the region that are on a node, besides what nobody here may touch."""
+        """Those of the region that are on a node, besides what no one here may touch."""
         on = (one for one in self.kube.objects("Pod") if one["spec"].get("nodeName") == node)
         return [one for one in on if one["metadata"]["name"] not in ("somebodys", "db-0")]
 

@@ -111,7 +111,7 @@ def _collect_seldom() -> None:
 
 
 def fresh_seeds(count: int) -> range:
-    """Seeds that nobody has drawn before; from SEED of the environment on, where that is set, which a run has
+    """Seeds that no one has drawn before; from SEED of the environment on, where that is set, which a run has
     printed."""
     given = os.environ.get("SEED", "")
     first = int(given) if given else random.SystemRandom().randrange(10**9, 10**12)

@@ -39,7 +39,7 @@ class Guard:
             yield
 
 
-# In so many sequences at the most the hazard has to come about.
+# In so many sequences at most the hazard has to come about.
 MOST = 2000
 GUARDS: dict[str, Guard] = {}
 

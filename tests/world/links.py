@@ -33,7 +33,7 @@ _OTHERS = {
     **dict.fromkeys(["allocations", "delete_allocations", "delete_provider"], PLACEMENT),
     **dict.fromkeys(["volume_services", "set_volume_service"], CINDER),
 }
-# Seconds that a request takes which nobody answers, and one to a slow service.
+# Seconds that a request takes which no one answers, and one to a slow service.
 SILENT, SLOW = 20.0, 8.0
 
 

@@ -40,7 +40,7 @@ class _SilentEvents:
     def emit(
         self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
     ) -> None:
-        """Nobody reads them here."""
+        """No one reads them here."""
 
 
 class _Clouds:
@@ -115,7 +115,7 @@ class Process:
                 self.inside.discard(kind)
 
     def watch(self) -> None:
-        """What has changed since is told, unless its watches are cut."""
+        """What has changed since is reported, unless its watches are cut."""
         if self.blind:
             return
         kube = self.world.cluster.kube

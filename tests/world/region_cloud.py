@@ -136,7 +136,7 @@ class RegionCloud(FakeCloud):
         return newest.kind == "evacuation" and newest.source == host and not newest.failed
 
     def left_on(self, host: str) -> list[str]:
-        """Servers of a host that nobody evacuates: those that are being migrated run there meanwhile."""
+        """Servers of a host that no one evacuates: those that are being migrated run there meanwhile."""
         evacuated = {one.server for one in self._under_way if self.moves[one.migration].kind == "evacuation"}
         return [one.id for one in self.hosted.values() if one.host == host and one.id not in evacuated]
 

@@ -1,4 +1,4 @@
-"""Peace: everything is mended, persons take back what they did, and the region has to come to rest."""
+"""Peace: everything is repaired, persons take back what they did, and the region has to come to rest."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _give_back(world: World) -> None:
     for machine in world.truth.present():
         deleted, uncleaned = machine.host not in cloud.services, machine.host in cloud.uncleaned
         if machine.compute and (deleted or uncleaned):
-            # Somebody has it begin again: its log says that it cannot report, or Nova waits for it to clean
+            # Someone has it begin again: its log says that it cannot report, or Nova waits for it to clean
             # up what was evacuated from a machine that was on.
             machine.compute = False
         if cloud.registered.get(machine.host, machine.key) != machine.key:
@@ -109,7 +109,7 @@ def _delete_services_of_others(world: World) -> None:
 
 
 def unrest(world: World) -> list[str]:
-    """What is not as the spec asks for, or still in somebody's hands."""
+    """What is not as the spec asks for, or still in someone's hands."""
     cloud, cluster, why = world.cloud, world.cluster, []
     for machine in world.truth.present():
         service = cloud.services.get(machine.host)

@@ -1,6 +1,6 @@
 """What is really so: which machine is on, whose processes run where, and in which place each disk is.
 
-Nobody in the world may ask here but the world itself: kubelets, Nova and persons each tell of it what they
+No one in the world may ask here but the world itself: kubelets, Nova and persons each tell of it what they
 would. A state that must never be raises `Violated` the moment it comes about.
 """
 
@@ -28,7 +28,7 @@ class Machine:
 
     `cluster_link`, `cloud_link`: whether its kubelet reaches the API server, and its nova-compute Nova.
     `contacted`: when its kubelet first spoke since it was started. `places`: where its nova-compute, as it
-    runs, makes disks. `named`: when it came to join as that Node. `erred`: somebody
+    runs, makes disks. `named`: when it came to join as that Node. `erred`: someone
     said that it is off while it was not. `asleep`: servers whose processes go on when it wakes.
     """
 
@@ -94,7 +94,7 @@ class Truth:
         here = self.runs.setdefault(server, set())
         for other in sorted(here - {machine.key}):
             if self.machines[other].erred:
-                # A person said that this one is off: nobody can know better.
+                # A person said that this one is off: no one can know better.
                 here.discard(other)
                 continue
             raise Violated(
@@ -121,7 +121,7 @@ class Truth:
             here.discard(machine.key)
 
     def wake(self, machine: Machine, servers: Collection[str]) -> None:
-        """`servers`: those that nobody has begun to start elsewhere; the others somebody has ended here."""
+        """`servers`: those that no one has begun to start elsewhere; the others someone has ended here."""
         machine.powered = True
         for server in sorted(machine.asleep & set(servers)):
             self.start(server, machine)

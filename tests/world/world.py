@@ -95,7 +95,7 @@ class World:
         return machine
 
     def add_foreign(self) -> None:
-        """Objects of others, which nobody of ours may touch."""
+        """Objects of others, which no one of ours may touch."""
         maintenance = {
             "apiVersion": COMPUTE_MAINTENANCE.api_version,
             "kind": COMPUTE_MAINTENANCE.kind,

@@ -1,6 +1,6 @@
 """What a chart, an index or a manifest may cost that was made to exhaust whoever reads it.
 
-Each is read by a process of its own, which says how much memory it took beyond its imports at the most.
+Each is read by a process of its own, which says how much memory it took beyond its imports at most.
 """
 
 from __future__ import annotations

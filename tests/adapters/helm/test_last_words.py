@@ -1,4 +1,4 @@
-"""What is told of a process of Helm that ends without an answer."""
+"""What is reported of a process of Helm that ends without an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Something before Keystone asks who we are where Keystone never does: told, and waited for by nobody."""
+"""Something before Keystone asks who we are where Keystone never does: reported, and waited for by no one."""
 
 from __future__ import annotations
 

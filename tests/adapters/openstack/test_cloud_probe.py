@@ -90,7 +90,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     monkeypatch.setattr(cloud_calls, "PROBE_TIMEOUT", 0.2)
     with pytest.raises(CloudUnavailable, match="Timeout"):
         calls.status(f"{service.url}/never")
-    # It may read the request only after nobody waits for its answer any more.
+    # It may read the request only after no one waits for its answer any more.
     assert service.asked.wait(patient(60))
     assert len(service.seen) == 1
 

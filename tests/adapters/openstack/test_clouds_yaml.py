@@ -1,4 +1,4 @@
-"""A person's own clouds.yaml: its keys work, do no harm, or are told by name; and none of its values is."""
+"""A person's own clouds.yaml: its keys work, do no harm, or are reported by name, without values."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def own_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 @pytest.fixture
 def charts(tmp_path: Path, own_values: Path) -> Path:
-    """A checkout with three charts: one as pinned, one as before, one as nobody knows it."""
+    """A checkout with three charts: one as pinned, one as before, one as no one knows it."""
     directory = tmp_path / "osh"
     write(directory / "toolkit", DEFINES)
     for name in ("keystone", "glance", "nova"):

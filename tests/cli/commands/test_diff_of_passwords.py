@@ -1,4 +1,4 @@
-"""osctl diff and validate: a database password of one's own, and the name that its account has to have."""
+"""osctl diff and validate: an own database password, and the name that its account has to have."""
 
 from __future__ import annotations
 

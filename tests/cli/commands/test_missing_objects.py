@@ -1,4 +1,4 @@
-"""osctl validate --manifests: what the releases refer to and nobody makes."""
+"""osctl validate --manifests: what the releases refer to and no one makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes of releases, told offline: by render, diff and validate."""
+"""Sizes of releases, reported offline: by render, diff and validate."""
 
 from __future__ import annotations
 

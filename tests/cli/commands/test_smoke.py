@@ -161,7 +161,7 @@ def test_what_cannot_be_removed_is_a_failure_and_named(
     found = osctl("smoke", "--clouds", clouds)
     assert found.exit_code == 9
     assert "could not be removed, flavor, image, network, port, server, volume remain" in found.stdout
-    # A project without which nobody would find them.
+    # A project without which no one would find them.
     assert cloud.left()["projects"]
 
 
@@ -209,7 +209,7 @@ def test_a_project_of_others_is_never_touched(
 def test_nothing_is_removed_where_a_service_lists_what_is_of_another_project(
     cloud: SmokeServer, clouds: str, monkeypatch: pytest.MonkeyPatch, listed: str
 ) -> None:
-    """As one that passes over what it was asked for, or that a proxy takes the query from."""
+    """As one that ignores what it was asked for, or that a proxy takes the query from."""
     monkeypatch.setattr(smoke_steps, "REMOVE_SECONDS", 0.3)
     leave(cloud, "osctl-smoke-killed", time.time() - 1)
     _, made = cloud._make(listed, listed.removesuffix("s"), {"name": "somebodys"}, "of-somebody")

@@ -21,7 +21,7 @@ BUNDLE = bundle("identity", release("keystone", "Deployed", revision=1))
 
 
 class Script:
-    """An API server that tells one state after the other; the last one for ever."""
+    """An API server that tells one state after the other; the last one forever."""
 
     def __init__(self, *states: Any) -> None:
         self._states: Iterator[Any] = iter(states)

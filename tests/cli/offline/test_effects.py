@@ -1,4 +1,4 @@
-"""Keys without an effect, numbers with an exponent and hosts that nothing serves are told of a region."""
+"""Keys without an effect, numbers with an exponent and hosts that nothing serves are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A certificate of one's own that clients would refuse is told, with the reason."""
+"""An own certificate that clients would refuse is reported, with the reason."""
 
 from __future__ import annotations
 

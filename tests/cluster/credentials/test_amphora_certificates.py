@@ -47,7 +47,7 @@ def message(region: Region) -> str:
 
 
 def lose(region: Region, *names: str) -> None:
-    """While nobody looks."""
+    """While no one looks."""
     region.controllers.kill("secrets")
     region.kubectl("delete", "secret", *names)
     region.controllers.start("secrets")

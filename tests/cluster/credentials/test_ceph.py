@@ -140,7 +140,7 @@ def may(region: Region, verb: str, what: str, namespace: str) -> bool:
 
 
 def wait_for_what_is_missing(bed: Bed, clients: set[str]) -> None:
-    """It is told, Rook is asked for `clients`, and all releases but the consumers go on."""
+    """It is reported, Rook is asked for `clients`, and all releases but the consumers go on."""
     region = bed.region
     wait_until(
         "what is missing is told",

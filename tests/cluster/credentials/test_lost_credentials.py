@@ -65,7 +65,7 @@ def test_what_is_deleted_comes_back_and_no_release_is_touched(region: Region) ->
     after = region.secret_texts()
     assert len(after) > 15 and after.items() <= before.items()
     assert region.revisions() == revisions
-    # What no release uses waits for a person, who is told what to type.
+    # What no release uses waits for a person, who is told by its message what to type.
     wait_until("it is stalled", lambda: region.condition("Stalled").get("reason") == "CredentialsLost")
     assert region.condition(CONDITION)["reason"] == "CredentialsLost"
     assert "existed and is gone, and no release uses it at present" in message(region)

@@ -34,7 +34,7 @@ def listed(region: Region, namespace: str, kinds: list[str]) -> Iterator[tuple[s
 
 
 def shown(planted: Planted) -> Iterator[tuple[str, str]]:
-    """Every text that somebody may read who may read no Secret: a name for it, and the text."""
+    """Every text that someone may read who may read no Secret: a name for it, and the text."""
     region = planted.region
     for container in CONTAINERS:
         yield f"log of {container}", region.controllers.log(container)

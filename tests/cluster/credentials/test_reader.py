@@ -51,7 +51,7 @@ class Bed:
         return auth["username"], auth["password"]
 
     def works(self, name: str) -> bool:
-        """Whether monitoring is let in as this account."""
+        """Whether monitoring is admitted as this account."""
         return self.login()[0] == name and self.keystone.lets_in(*self.login())
 
     def message(self) -> str:

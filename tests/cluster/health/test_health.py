@@ -1,4 +1,4 @@
-"""health on a real API server: what breaks is told of the right component, and heals unaided."""
+"""health on a real API server: what breaks is reported for the right component, and heals unaided."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def deployments_silent(request: ProxiedRequest) -> Fault | None:
 
 
 def probe(port_file: Path) -> tuple[int, str]:
-    """What the kubelet would be told by the liveness probe."""
+    """What the kubelet would be reported by the liveness probe."""
     connection = http.client.HTTPConnection("127.0.0.1", int(port_file.read_text()), timeout=5)
     try:
         connection.request("GET", "/healthz")
@@ -234,7 +234,7 @@ def test_pods_of_a_node_that_is_lost_are_reported_and_heal_with_it(
     workloads.wait("compute", "Ready")
     [node] = (one["metadata"]["name"] for one in region.get("nodes")["items"])
     try:
-        # Without KWOK nobody renews the node's Lease: its controller believes it lost after 40 s.
+        # Without KWOK no one renews the node's Lease: its controller believes it lost after 40 s.
         private_sandbox.stop_component("kwok")
         entry = workloads.wait("compute", "Unhealthy", f"the node {node} does not answer", timeout=300)
         assert (entry["ready"], entry["desired"]) == (0, 1)

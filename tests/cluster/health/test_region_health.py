@@ -77,7 +77,7 @@ def seconds_until_reported(region: Region) -> float:
 
 
 def test_ready_falls_within_ten_seconds_of_a_break_and_returns_unaided(shared_region: Region) -> None:
-    # The quickest of a few: a machine may stand still for some seconds, and nobody is to blame.
+    # The quickest of a few: a machine may stand still for some seconds, and no one is to blame.
     took: list[float] = []
     while len(took) < 3 and (not took or min(took) > TOLD_WITHIN):
         took.append(seconds_until_reported(shared_region))

@@ -1,4 +1,4 @@
-"""node on a real API server: what is done to a node is told."""
+"""node on a real API server: what is done to a node is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may get wrong, against a region that runs: it is told, and nothing is touched."""
+"""What a person may get wrong, against a region that runs: it is reported, and nothing is touched."""
 
 from __future__ import annotations
 

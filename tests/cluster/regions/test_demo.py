@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("demo"), pytest.mark.
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A state directory of our own, so that nobody's demo is touched."""
+    """A state directory of our own, so that no one's demo is touched."""
     yield tmp_path
     run(tmp_path, "demo-down")
 

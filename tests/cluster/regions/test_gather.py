@@ -76,7 +76,7 @@ def secrets_planted(shared_region: Region) -> Iterator[Region]:
 
 
 def secret_values(region: Region) -> dict[str, str]:
-    """What tells a value of any Secret of the namespace, but for what charts and Helm made of them."""
+    """What tells a value of any Secret of the namespace, except what charts and Helm made of them."""
     selector = "app.kubernetes.io/managed-by=openstack-controller"
     found = [pair for one in region.get("secrets", "-l", selector)["items"] for pair in telling(one)]
     return {value: key for key, value in found}

@@ -58,7 +58,7 @@ def test_no_status_has_the_region_rendered_again(shared_region: Region) -> None:
 
 
 def is_quiet(region: Region) -> bool:
-    """Whether nothing was written for a while: edits and rollouts of before have been told to the end."""
+    """Whether nothing was written for a while: earlier edits and rollouts are over."""
     return region.writes_since(audit.now() - timedelta(seconds=SETTLED_SECONDS)) == []
 
 

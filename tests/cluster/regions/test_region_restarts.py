@@ -183,7 +183,7 @@ class Changes:
         return at_work
 
     def secrets(self) -> AtWork:
-        """The administrator's clouds.yaml is written again, and its digest not told yet."""
+        """The administrator's clouds.yaml is written again, and its digest not reported yet."""
         region = {"region_name": f"Region{next(self._numbers)}"}
         values = {"endpoints": {"identity": {"auth": {"admin": region}}}}
         before = self._get(SECRET, CLOUDS_SECRET)["data"]
@@ -197,7 +197,7 @@ class Changes:
         return at_work
 
     def node(self) -> AtWork:
-        """A Node is cordoned, or is not any more, and it is not told yet."""
+        """A Node is cordoned, or is not any more, and it is not reported yet."""
         cordon = not self._get(NODE, self._node, None)["spec"].get("unschedulable")
         self.cordon(cordon)
 
@@ -239,7 +239,7 @@ def seen(at_work: AtWork, timeout: float) -> bool:
 
 
 def kill_in_mid_change(region: Region, container: str, change: Callable[[], AtWork]) -> AtWork:
-    """Kills the container at work, which is seen before and after: nobody else goes on with it."""
+    """Kills the container at work, which is seen before and after: no one else goes on with it."""
     for _ in range(TRIES):
         at_work = change()
         caught = seen(at_work, AT_WORK_WITHIN)

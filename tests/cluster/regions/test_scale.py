@@ -1,4 +1,4 @@
-"""2,000 nodes and 5,000 pods on a real API server: what watching them costs, how soon a change is told.
+"""2,000 nodes and 5,000 pods on a real API server: what watching them costs, how soon a change is reported.
 
 The objects are written as the cluster's controllers would write them; those themselves are stopped, as
 2,000 simulated kubelets would need more than the machine has. The figures are printed (`-s` shows them);
@@ -166,7 +166,7 @@ def costs(region: Region, during: Callable[[], Any]) -> dict[str, Cost]:
 
 @contextmanager
 def observed(sandbox: Sandbox, directory: Path) -> Iterator[tuple[Region, Workloads, Writer]]:
-    """A region whose workloads, pods and nodes nobody but the test writes."""
+    """A region whose workloads, pods and nodes no one but the test writes."""
     namespace = f"test-{secrets.token_hex(4)}"
     sandbox.create_namespace(namespace, {})
     region = Region(sandbox, namespace, directory, containers=WATCHERS)

@@ -1,4 +1,4 @@
-"""Five containers write their parts of one status at once: nothing is lost, nobody touches another's."""
+"""Five containers write their parts of one status at once: nothing is lost, no one touches another's."""
 
 from __future__ import annotations
 

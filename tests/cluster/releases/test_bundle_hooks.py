@@ -1,4 +1,4 @@
-"""Hooks that fail, hang or wait for others, with real Helm: what is told of them, and what ends them."""
+"""Hooks that fail, hang or wait for others, with real Helm: what is reported of them, and what ends them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_failed_hook_is_explained_and_an_edit_served_while_it_backs_off(bench:
             and 'ended with exit code 1: "simulated failure"' in error
         )
 
-    # The quickest of a few: a machine may stand still for some seconds, and nobody is to blame.
+    # The quickest of a few: a machine may stand still for some seconds, and no one is to blame.
     took: list[float] = []
     while len(took) < 3 and (not took or min(took) >= SERVED_WITHIN):
         bundle(bench, "fails", web("fails", "job-fails"))

@@ -1,4 +1,4 @@
-"""A chart of what the cluster does not define: told, and deployed once it is defined."""
+"""A chart of what the cluster does not define: reported, and deployed once it is defined."""
 
 from __future__ import annotations
 

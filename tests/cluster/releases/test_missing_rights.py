@@ -1,4 +1,4 @@
-"""A controller that may not grant what a chart's roles grant: told, and mended by one command."""
+"""A controller that may not grant what a chart's roles grant: reported, and repaired by one command."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_controllers_own_release_is_no_bundles_to_have(bench: Region) -> Non
 
 
 def test_a_server_elsewhere_takes_the_place_of_one_whose_service_was_deleted(bench: Region) -> None:
-    """The way that a region is told which is to have a database that it does not run."""
+    """The way that a region is reported which is to have a database that it does not run."""
     bundle(bench, "caches", memcached())
     wait_ready(bench, "caches")
     bench.kubectl("annotate", "hb", "caches", f"{SUSPEND_ANNOTATION}=true")

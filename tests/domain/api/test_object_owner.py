@@ -1,4 +1,4 @@
-"""Whose an object is, told by its metadata alone."""
+"""Whose an object is, shown by its metadata alone."""
 
 from __future__ import annotations
 

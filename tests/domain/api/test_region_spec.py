@@ -1,4 +1,4 @@
-"""What a region's spec says is read alike by everybody, also of a spec that nobody can serve."""
+"""What a region's spec says is read alike by everyone, also of a spec that no one can serve."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class World:
         )
 
     def live(self, days: float) -> None:
-        """Octavia's housekeeping renews what it reaches; the operator fails over and says so when told."""
+        """Octavia's housekeeping renews what it reaches; the operator fails over and says so when asked."""
         self.now += days * DAY
         self.turn()
         for one in self.amphorae:

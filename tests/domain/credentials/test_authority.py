@@ -1,4 +1,4 @@
-"""A region's authority changes step by step, and at each step everybody understands everybody."""
+"""A region's authority changes step by step, and at each step everyone understands everyone."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_change_of_authority_costs_one_restart_more_than_renewals_do(world: Wo
 
 
 def until_another_is_introduced(world: World) -> None:
-    """Written, and not taken up by anybody yet."""
+    """Written, and not taken up by anyone yet."""
     world.advance(AUTHORITY_LIFE / DAY * 2 / 3 - 35)
     while parse_record(world.record).next is None:  # type: ignore[union-attr]
         for name in NAMES:

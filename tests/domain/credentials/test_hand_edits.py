@@ -66,5 +66,5 @@ def test_neither_text_nor_key_is_in_a_record() -> None:
     assert "abc-of-mine" not in text and KEY.decode() not in text
     written = parse_written(text, KEY)
     assert written is not None
-    assert written["password"] != written["other"]  # nobody sees that they are the same
+    assert written["password"] != written["other"]  # no one sees that they are the same
     assert key_id(KEY) not in written.values()

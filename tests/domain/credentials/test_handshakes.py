@@ -92,7 +92,7 @@ def everybody_understands_everybody(region: Region, tmp_path: Path) -> None:
 
 
 def step(region: Region, tmp_path: Path) -> None:
-    """A pass, and its restarts one by one; nobody is refused before, between and after."""
+    """A pass, and its restarts one by one; no one is refused before, between and after."""
     region.reconcile()
     for name in NAMES:
         everybody_understands_everybody(region, tmp_path)

@@ -1,4 +1,4 @@
-"""A database password from another Secret, for an account that is there: told before it is applied."""
+"""A database password from another Secret, for an account that is there: reported before it is applied."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def test_an_authority_whose_leaves_clients_refuse_as_weak_is_reported(
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl")
 @pytest.mark.parametrize("hash_", ["sha1", "md5"])
 def test_an_authority_whose_signature_clients_refuse_is_reported(tmp_path: Path, hash_: str) -> None:
-    """The root's own, of long ago, counts for nobody: it is trusted because somebody says so."""
+    """The root's own, of long ago, counts for no one: it is trusted because someone says so."""
     root, below = tmp_path / "root", tmp_path / "below"
     own = ["-addext", "basicConstraints=critical,CA:TRUE", "-nodes", "-newkey", "rsa:2048", "-days", "99"]
 

@@ -12,7 +12,7 @@ KEY = ("nova", "api")
 
 
 class Story:
-    """One component told look by look; each pass takes `step` seconds."""
+    """One component reported look by look; each pass takes `step` seconds."""
 
     def __init__(self, step: float = 10.0) -> None:
         self._damping = FlapDamping()

@@ -274,7 +274,7 @@ def test_a_variant_without_a_node_is_no_matter_while_another_has_some() -> None:
 
 
 def test_a_daemonset_that_a_chart_parks_is_no_component() -> None:
-    """One without a label to look for runs on every node: that none is left is told as a node's loss."""
+    """One without a label to look for runs on every node: that none is left is reported as a node's loss."""
     assert judge_components(facts(workload("DaemonSet", {}, NOWHERE, name="nova-compute"))) == {}
 
 

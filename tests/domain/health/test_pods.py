@@ -1,4 +1,4 @@
-"""Why a pod does not serve, told from the shapes that kubelet, scheduler and node controller leave."""
+"""Why a pod does not serve, reported from the shapes that kubelet, scheduler and node controller leave."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_what_is_written_can_be_read_and_nothing_else() -> None:
 
 
 def test_a_restart_in_a_pod_that_began_before_proves_nothing() -> None:
-    """Its files may still be those of before: the kubelet brings them up to date a minute later."""
+    """Its files may still be the earlier ones: the kubelet brings them up to date a minute later."""
     changed = observe_disks(replace(SURE, backend=LOCAL), seen(), 3, 200.0)
     assert changed.old
     again = observe_disks(changed, seen(run="run2", fresh=False), 0, 300.0)

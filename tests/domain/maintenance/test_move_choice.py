@@ -148,7 +148,7 @@ def test_an_evacuation_loses_no_disk_unasked(server: Server, rules: Rules, expec
         ("evacuation", "error", "cmp1", "rebuilding", MoveKind.EVACUATE),
         ("evacuation", "accepted", "cmp0", "rebuild_spawning", MoveKind.EVACUATE),
         ("live-migration", "running", "cmp1", "migrating", MoveKind.EVACUATE),
-        # Somebody reset the state of a server whose evacuation is stuck.
+        # Someone reset the state of a server whose evacuation is stuck.
         ("evacuation", "accepted", "cmp1", "", MoveKind.EVACUATE),
     ],
 )

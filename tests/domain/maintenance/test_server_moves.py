@@ -114,7 +114,7 @@ def test_a_cold_migration_is_confirmed_where_it_is_ours() -> None:
     moved = replace(THERE, status="VERIFY_RESIZE")
     assert after(COLD, moved, "finished") == (ServerMoveState.MOVING, Command.CONFIRM)
     assert after(COLD, moved, "confirming") == (ServerMoveState.MOVING, None)
-    # Somebody else's is not ours to confirm: no move since ours was asked for, or a resize.
+    # Another's is not ours to confirm: no move since ours was asked for, or a resize.
     assert after(COLD, moved) == (ServerMoveState.BLOCKED, None)
     assert after(COLD, moved, "finished", kind="resize") == (ServerMoveState.BLOCKED, None)
     assert after(replace(COLD, way=MoveKind.LIVE), moved, "finished", kind="migration") == (

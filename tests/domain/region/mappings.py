@@ -1,4 +1,4 @@
-"""Rules of mappings that Keystone takes, and others that it refuses, with what is told of them."""
+"""Rules of mappings that Keystone takes, and others that it refuses, with what is reported of them."""
 
 from __future__ import annotations
 

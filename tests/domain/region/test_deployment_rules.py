@@ -1,4 +1,4 @@
-"""Networks of nodes, domains and registries that cannot be: each is told where it stands."""
+"""Networks of nodes, domains and registries that cannot be: each is reported where it stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that belong to somebody else: what only their owner can do is not asked of us."""
+"""Servers that belong to someone else: what only their owner can do is not asked of us."""
 
 from __future__ import annotations
 

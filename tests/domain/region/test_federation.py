@@ -1,4 +1,4 @@
-"""Mappings of a provider's users: what Keystone refuses, or a sign-in fails on, is told where it stands."""
+"""Mappings of a provider's users: what Keystone or a sign-in refuses is reported where it stands."""
 
 from __future__ import annotations
 

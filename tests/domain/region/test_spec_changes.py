@@ -1,4 +1,4 @@
-"""Every field of a spec that is edited is told, with what it makes the controller do."""
+"""Every field of a spec that is edited is reported, with what it makes the controller do."""
 
 from __future__ import annotations
 

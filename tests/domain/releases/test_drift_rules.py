@@ -1,4 +1,4 @@
-"""What a region says of drift reaches each release, and slips are told."""
+"""What a region says of drift reaches each release, and slips are reported."""
 
 from __future__ import annotations
 

@@ -620,7 +620,7 @@ def test_the_action_is_that_of_the_state_unless_it_is_held_back() -> None:
         assert decide(situation).action in (asked_for, Action.WAIT, Action.NOTHING)
 
 
-# By gate: what holds back an action there, and the reason that is then told.
+# By gate: what holds back an action there, and the reason that is then reported.
 HELD = {
     Gate.SUSPENSION: (at(suspended="its spec"), Reason.SUSPENDED),
     Gate.OWNER: (at(there=recorded(), owner="other"), Reason.RELEASE_NAME_TAKEN),

@@ -1,4 +1,4 @@
-"""Rules of policies that oslo.policy reads, and others that it does not, with what is told of them."""
+"""Rules of policies that oslo.policy reads, and others that it does not, with what is reported of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects refer to and nobody makes."""
+"""What objects refer to and no one makes."""
 
 from __future__ import annotations
 

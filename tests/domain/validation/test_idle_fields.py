@@ -1,4 +1,4 @@
-"""A field that has no effect without another one is told, and one that has it is not."""
+"""A field that has no effect without another one is reported, and one that has it is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which missing objects are told, and how they are to be brought."""
+"""Which missing objects are reported, and how they are to be brought."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata of objects in files: what an API server would refuse is told beforehand, each where it stands."""
+"""Metadata of objects in files: what an API server would refuse is reported where it stands."""
 
 from __future__ import annotations
 

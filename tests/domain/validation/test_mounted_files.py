@@ -1,4 +1,4 @@
-"""A file that an option names and that no pod of its release has is told; one that some pod has is not."""
+"""A file that an option names is reported if no pod of its release has it."""
 
 from __future__ import annotations
 

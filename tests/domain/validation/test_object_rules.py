@@ -1,4 +1,4 @@
-"""What Kubernetes would refuse of rendered objects is told, and nothing else."""
+"""What Kubernetes would refuse of rendered objects is reported, and nothing else."""
 
 from __future__ import annotations
 

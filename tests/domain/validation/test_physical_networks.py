@@ -1,4 +1,4 @@
-"""A physical network without a bridge where it is needed is told; with bridges everywhere nothing is."""
+"""A physical network without a bridge where it is needed is reported; with bridges everywhere nothing is."""
 
 from __future__ import annotations
 

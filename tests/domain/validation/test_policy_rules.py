@@ -1,4 +1,4 @@
-"""Rules of policies: what oslo.policy would deny to everybody, because it cannot read it, is refused."""
+"""Rules of policies: what oslo.policy would deny to everyone, because it cannot read it, is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that hold only together are told when they do not."""
+"""Values that hold only together are reported when they do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mapping by names that no sign-in has is told with those that Keystone gets."""
+"""A mapping by names that no sign-in has is reported with those that Keystone gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of options and rules that no package has are told with the nearest; nothing else is."""
+"""Names of options and rules that no package has are reported with the nearest; nothing else is."""
 
 from __future__ import annotations
 

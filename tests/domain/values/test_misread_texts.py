@@ -1,4 +1,4 @@
-"""A text that a template takes for true, or hands on in place of a number, is told; other texts are not."""
+"""A text that a template takes for true, or hands on in place of a number, is reported; others are not."""
 
 from __future__ import annotations
 

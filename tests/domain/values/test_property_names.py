@@ -1,4 +1,4 @@
-"""Properties that nothing reads are told; those that are read, and those of vendors, are not."""
+"""Properties that nothing reads are reported; those that are read, and those of vendors, are not."""
 
 from __future__ import annotations
 

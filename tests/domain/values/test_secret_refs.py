@@ -1,4 +1,4 @@
-"""References to secrets in values are found, resolved into a copy, and told when they cannot be."""
+"""References to secrets in values are found, resolved into a copy, and reported when they cannot be."""
 
 from __future__ import annotations
 

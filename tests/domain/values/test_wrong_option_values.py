@@ -1,4 +1,4 @@
-"""A value that a service cannot read is told with what it has to be; one that it can read is not."""
+"""A value that a service cannot read is reported with what it has to be; one that it can read is not."""
 
 from __future__ import annotations
 

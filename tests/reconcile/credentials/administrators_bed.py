@@ -76,7 +76,7 @@ class AdministratorsBed(RotationBed):
         self._deployment(chart, replaced=False)
 
     def lets_in(self, service: str, values: Mapping[str, Any]) -> bool:
-        """Whether the servers let in Jobs with these values; its own each release has upgraded by then."""
+        """Whether the servers admitted Jobs with these values; its own each release has upgraded by then."""
         for endpoint, server in (("identity", Server.KEYSTONE), *ENDPOINTS.items()):
             admin = values["endpoints"].get(endpoint, {}).get("auth", {}).get("admin")
             its_own = WHERE.get(service, (None, ""))[0] == server

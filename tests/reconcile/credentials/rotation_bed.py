@@ -324,7 +324,7 @@ class RotationBed:
         self.servers.pods[chart] = frozenset(logins_of(values, chart))
 
     def settle(self, passes: int = 12) -> None:
-        """Everybody does what is theirs, some times."""
+        """Everyone does what is theirs, some times."""
         for _ in range(passes):
             self.reconcile()
             for service in self.services:
@@ -349,7 +349,7 @@ class RotationBed:
         self.kube.replace(bundle)
 
     def edit_secret(self, name: str, texts: Mapping[str, str | None]) -> None:
-        """Somebody writes to it; what is None goes."""
+        """Someone writes to it; what is None goes."""
         data = {key: text and base64.b64encode(text.encode()).decode() for key, text in texts.items()}
         self.kube.merge_patch(SECRET, name, NS, {"data": data})
 

@@ -172,7 +172,7 @@ def test_the_next_server_authority_is_trusted_for_a_day_before_it_signs(bed: Bed
     assert decrypted(mounted["server_ca.key.pem"], mounted["passphrase"]) == (
         authority(bed, SERVER_AUTHORITY_SECRET).key
     )
-    # Amphorae of before are trusted until nothing of that authority can be valid any more.
+    # Amphorae from before are trusted until nothing of that authority can be valid any more.
     bed.days(2 * YEAR)
     assert holds(bed.texts(AMPHORA_SECRET)["server_ca-chain.cert.pem"], first.chain)
 

@@ -1,4 +1,4 @@
-"""A Ceph cluster is told what the region needs, and what it has already is never overwritten."""
+"""A Ceph cluster learns what the region needs, and what it has already is never overwritten."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def certificate(end: str, *, begin: str = "2020-01-01", name: str = "test") -> s
 
 
 def of_unknown_version(end: str) -> str:
-    """The same, but for a version that nobody has heard of."""
+    """The same, except a version that no one has heard of."""
     content = _made(end, "2020-01-01", "test").public_bytes(serialization.Encoding.DER)
     odd = content.replace(bytes.fromhex("a003020102"), bytes.fromhex("a003020107"), 1)
     lines = base64.encodebytes(odd).decode()

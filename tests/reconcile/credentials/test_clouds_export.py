@@ -56,7 +56,7 @@ def test_it_has_a_password_as_the_values_have_it_without_the_end_of_its_line(bed
 
 
 def test_an_owner_of_an_earlier_version_is_taken_off(bed: Bed) -> None:
-    """With a region that is lost it would be collected, and nobody could reach OpenStack until it is back."""
+    """With a region that is lost it would be collected, and no one could reach OpenStack until it is back."""
     owner = {"apiVersion": OSDPL.api_version, "kind": OSDPL.kind, "name": REGION, "uid": "1"}
     patch = {"metadata": {"ownerReferences": [owner]}}
     bed.kube.merge_patch(SECRET, CLOUDS, NS, patch)

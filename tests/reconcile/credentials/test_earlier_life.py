@@ -1,4 +1,4 @@
-"""Credentials are never made anew under what lives, whatever was lost of what tells of them."""
+"""Credentials are never made again under what lives, whatever was lost of what tells of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A credential that somebody has edited, or that files do not hold as it is, is told, and nothing waits."""
+"""An edited credential, or one that files do not hold as it is, is reported, and nothing waits."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_accounts_of_a_service_that_is_gone_are_reported(bed: Bed) -> None:
     assert f'Secret "{NAME}": {told}' in bed.condition()["message"]
     assert bed.region()["status"]["secrets"][NAME]["state"] == "Ready"
     assert bed.events.seen[-1][:2] == ("Normal", "AccountsLeft")
-    bed.kube.delete(SECRET, NAME, NS)  # nobody needs them any more
+    bed.kube.delete(SECRET, NAME, NS)  # no one needs them any more
     bed.reconcile()
     assert reason(bed) == ("True", "SecretsReady")
 

@@ -1,4 +1,4 @@
-"""Certificates of the region's own authority: made, renewed, taken up in order, and nobody else's touched."""
+"""Certificates of the region's own authority: made, renewed, taken up in order, and no one else's touched."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_a_lost_authority_is_said_and_what_is_in_use_stays_trusted(bed: Bed) -> 
     assert holds(bed.text(CA_BUNDLE_SECRET, "ca.crt"), lost.anchors)
     assert bed.signers(lost) == {0}
     bed.reconcile()
-    assert bed.signers(lost) == {0}  # nobody has taken it up yet
+    assert bed.signers(lost) == {0}  # no one has taken it up yet
     bed.deploy("keystone")
     bed.reconcile()
     assert bed.signers(lost) == {0}  # nova has not
@@ -543,7 +543,7 @@ def test_certificates_go_with_the_region_once_its_releases_have(bed: Bed) -> Non
 
 
 def put_foreign_leaf(bed: Bed) -> str:
-    """Somebody writes a certificate of another authority into a Secret of ours."""
+    """Someone writes a certificate of another authority into a Secret of ours."""
     now = bed.clock.now()
     names = LeafNames(KEYSTONE.name, KEYSTONE.names)
     pair = new_leaf(names, now - DAY, now + 300 * DAY, operators(1), FakeRandomness(9))
@@ -577,7 +577,7 @@ def test_a_foreign_certificate_in_a_secret_of_ours_is_made_again_and_is_no_lost_
 
 
 def test_a_foreign_certificate_is_made_again_also_while_an_authority_is_lost(bed: Bed) -> None:
-    """Nobody trusts it, and everybody trusts those that stay."""
+    """No one trusts it, and everyone trusts those that stay."""
     bed.reconcile()
     bed.put_releases()
     bed.kube.delete(SECRET, AUTHORITY_SECRET, NS)

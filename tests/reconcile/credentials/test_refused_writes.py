@@ -1,4 +1,4 @@
-"""One write is refused, by a quota, a policy or a missing right: it is told, and everything else goes on."""
+"""One write is refused, by a quota, a policy or a right: it is reported, and all else goes on."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_what_the_next_account_cannot_be_given_is_reported_before_anything_goes(
     assert bed.rotation("compute")["phase"] == "Removing"
     assert right in bed.rotation("compute")["message"]
     assert {name for _, name in bed.names("nova")} == {"nova", "nova-2"}
-    bed.servers.not_given.clear()  # somebody has taken it away, or given it by hand
+    bed.servers.not_given.clear()  # someone has taken it away, or given it by hand
     bed.settle()
     assert bed.names("nova") == {(server, "nova-2") for server in EVERYWHERE}
 
@@ -466,7 +466,7 @@ def test_a_rotation_is_not_forgotten_while_its_secret_is_lost(bed: RotationBed) 
 
 
 def write_over(bed: RotationBed, text: str | None, service: str = "image") -> None:
-    """Somebody changes the annotation, or takes it away."""
+    """Someone changes the annotation, or takes it away."""
     patch = {"metadata": {"annotations": {"osctl.dev/rotation": text}}}
     bed.kube.merge_patch(SECRET, f"{service}-credentials", NS, patch)
 

@@ -1,4 +1,4 @@
-"""The keys of the region's authority, which nobody can use who may only read the region's Secrets."""
+"""The keys of the region's authority, which no one can use who may only read the region's Secrets."""
 
 from __future__ import annotations
 

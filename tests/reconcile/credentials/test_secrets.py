@@ -38,7 +38,7 @@ RELEASES = {"database": ("mariadb",), "identity": ("keystone",)}
 
 
 class Recorder:
-    """`controller.ports.kubernetes.Events` that keeps what it is told."""
+    """`controller.ports.kubernetes.Events` that keeps what it is reported."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str]] = []

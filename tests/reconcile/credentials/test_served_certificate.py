@@ -1,4 +1,4 @@
-"""An operator's own certificate of the public endpoints: its authority, and what is told of it."""
+"""An operator's own certificate of the public endpoints: its authority, and what is reported of it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def bed() -> SharedKeysBed:
 
 
 def assert_one_pair(bed: SharedKeysBed) -> None:
-    """Everybody uses one pair, the one of the Secret, and lets in no other."""
+    """Everyone uses one pair, the one of the Secret, and lets in no other."""
     texts = bed.texts(COMPUTE)
     assert texts["ssh-public-key"] == public_key_of(texts["ssh-private-key"])
     assert {(host.private, host.authorized) for host in bed.hosts} == {
@@ -182,8 +182,8 @@ def test_killed_at_each_step_one_generation_is_left(service: str, least: int, af
 
 
 def sequence(seed: int, steps: int) -> None:
-    """Kills, rotations, edits, losses and hosts replaced in any order: in the end everybody has what the
-    Secrets say, and nothing of before is left."""
+    """Kills, rotations, edits, losses and hosts replaced in any order: in the end everyone has what the
+    Secrets say, and nothing from before is left."""
     bed = SharedKeysBed()
     chance = random.Random(seed)
 

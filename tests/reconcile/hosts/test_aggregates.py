@@ -1,4 +1,4 @@
-"""Hosts in the aggregates of their Nodes' labels: refusals told, interruptions survived."""
+"""Hosts in the aggregates of their Nodes' labels: refusals reported, interruptions survived."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made_by_somebody(world: NodeWorld) -> None:
 
 
 def is_theirs(world: NodeWorld) -> bool:
-    """Whether the hosts that somebody puts into it stay there."""
+    """Whether the hosts that someone puts into it stay there."""
     known = world.cloud.groups[1]
     world.cloud.groups[1] = replace(known, hosts=known.hosts | {"cmp2", "cmp3"})
     world.reconcile(3)

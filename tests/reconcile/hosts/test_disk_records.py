@@ -211,7 +211,7 @@ def test_a_host_that_would_make_the_disks_again_stops_it(world: NodeWorld) -> No
 
 
 def test_a_nova_compute_that_began_since_it_was_looked_at_takes_none_before_it_is(world: NodeWorld) -> None:
-    """It may run with another configuration, and would make the disks anew."""
+    """It may run with another configuration, and would make the disks again."""
     world.cloud.boot(1, "cmp1", local_disk=True)
     world.set_ready("cmp1", False)
     world.cloud.die("cmp1")

@@ -136,7 +136,7 @@ def test_the_image_of_a_lock_is_pulled_with_the_secrets_that_are_named() -> None
 def test_a_lock_that_waits_for_its_image_is_made_again_with_secrets_that_it_lacks(
     phase: str, secrets: tuple[str, ...], made_again: bool
 ) -> None:
-    """Nobody can give them to a pod that is there."""
+    """No one can give them to a pod that is there."""
     world = NodeWorld("cmp1")
     servers = {"cmp1": "2 servers are on it"}
     DrainLocks(world.kube, NAMESPACE, "image", ("former",)).ensure(servers, world.clock.now())
@@ -283,7 +283,7 @@ def test_a_node_that_lost_its_role_stays_locked_while_servers_are_on_it(world: N
     world.edit_node("cmp1", {"metadata": {"labels": {ROLE: None}}})
     world.reconcile(MISSING_OBSERVATIONS + 2)
     assert locked(world) == ({"cmp1"}, {"cmp1"})
-    # A lock that somebody takes away comes back, as that of any node with servers.
+    # A lock that someone takes away comes back, as that of any node with servers.
     for resource in (POD, PDB):
         [one] = world.kube.list(resource, NAMESPACE)
         world.kube.delete(resource, one["metadata"]["name"], NAMESPACE)

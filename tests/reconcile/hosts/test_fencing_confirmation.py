@@ -159,7 +159,7 @@ def test_what_said_false_when_the_word_was_given_may_fall_silent() -> None:
 
 
 def lost(**features: Any) -> NodeWorld:
-    """cmp1 with 3 servers is lost: its machine is silent, and nobody knows why."""
+    """cmp1 with 3 servers is lost: its machine is silent, and no one knows why."""
     features = {"nodes": {"evacuation": "Auto"}, "compute": {"images": {"backend": "ceph"}}, **features}
     world = NodeWorld("cmp1", "cmp2", "cmp3", "cmp4", **features)
     world.cloud.boot(3, "cmp1", local_disk=False)
@@ -216,7 +216,7 @@ def test_a_confirmation_is_not_for_a_later_absence(by: str, watched: bool, boot:
 @pytest.mark.parametrize("by", WORDS)
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_confirmation_is_void_once_the_compute_reported(by: str, watched: bool) -> None:
-    """Its kubelet is broken, and nobody hears it; its servers run."""
+    """Its kubelet is broken, and no one hears it; its servers run."""
     world = lost(nodes={"evacuation": "Auto", "holdDown": "1h"})
     world.cloud.report("cmp1")
     world.reconcile(1)
@@ -300,7 +300,7 @@ def test_no_clock_decides_whether_a_machine_was_on() -> None:
 
 @pytest.mark.slow
 def test_a_confirmation_for_a_node_that_was_ready_is_void() -> None:
-    """With its kubelet's last word unchanged: the network broke a moment later, and nobody looked."""
+    """With its kubelet's last word unchanged: the network broke a moment later, and no one looked."""
     world = lost()
     world.set_condition("cmp1", "True")
     world.cloud.report("cmp1")
@@ -492,7 +492,7 @@ def test_one_that_was_taken_back_while_the_compute_reported_is_void_when_it_is_g
 
 
 def test_no_pod_is_freed_on_the_word_of_a_watch_that_is_late() -> None:
-    """The machine is back, and the watch has not told so yet."""
+    """The machine is back, and the watch has not reported that yet."""
     world = lost()
     world.reconcile(20, after=10)
     world.fence("cmp1")
@@ -542,7 +542,7 @@ def test_a_report_after_our_own_change_and_before_the_next_pass_makes_a_confirma
 
 @pytest.mark.parametrize("by", WORDS)
 def test_a_kill_after_a_change_of_ours_leaves_a_void_confirmation(by: str) -> None:
-    """The service was not read back: nobody knows whether it reported."""
+    """The service was not read back: no one knows whether it reported."""
     world = lost()
     confirm(world, by)
 

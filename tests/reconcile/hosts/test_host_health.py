@@ -1,4 +1,4 @@
-"""What is amiss with a host of a ready node is told, in its entry and in NodesReady; and nothing is done."""
+"""A fault of a host of a ready node is reported, in its entry and in NodesReady; nothing is done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def world() -> NodeWorld:
 
 
 def failing(world: NodeWorld, reason: str) -> bool:
-    """Whether it is told of cmp1, and of the nodes together; and nothing was done."""
+    """Whether it is reported for cmp1, and for the nodes together; and nothing was done."""
     reported = world.condition("NodesReady")
     assert world.cloud.writes == []
     assert world.status("cmp1")["reason"] == reason

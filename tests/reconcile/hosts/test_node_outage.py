@@ -1,4 +1,4 @@
-"""While OpenStack does not answer, what it said last is told as that, and not as the present."""
+"""While OpenStack does not answer, what it said last is reported as that, and not as the present."""
 
 from __future__ import annotations
 

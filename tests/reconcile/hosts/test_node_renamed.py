@@ -243,7 +243,7 @@ def test_it_is_in_service_again_under_its_new_name_once_that_maintenance_is_dele
 
 
 def test_that_its_compute_is_disabled_by_us_makes_no_confirmation_of_the_machine_void() -> None:
-    """It is told of both of its Nodes that it is off, before it has been lost for long enough."""
+    """Both of its Nodes are confirmed to be off, before it has been lost for long enough."""
     world = renamed(nodes={"holdDown": "2m"})
     world.set_ready("renamed1", False)
     world.cloud.die("cmp1")

@@ -65,7 +65,7 @@ def test_the_hold_down_runs_from_the_first_moment(world: NodeWorld) -> None:
 
 
 def test_a_machine_that_was_started_again_is_not_off(world: NodeWorld) -> None:
-    """Nobody saw that it was ready in between, but it is another boot."""
+    """No one saw that it was ready in between, but it is another boot."""
     world.set_condition("cmp1", "Unknown", boot="first")
     world.cloud.die("cmp1")
     world.reconcile(20, after=10)

@@ -1,4 +1,4 @@
-"""A region that is paused: its nodes are looked at and told of, and nothing is done by itself."""
+"""A region that is paused: its nodes are looked at and reported, and nothing is done by itself."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_what_the_machine_before_still_reports_is_not_taken_for_the_new_ones(
 
 @pytest.mark.slow
 def test_once_its_own_compute_has_run_for_a_minute_they_are_the_new_ones(twice: NodeWorld) -> None:
-    """The same machine, whose Node somebody had deleted."""
+    """The same machine, whose Node someone had deleted."""
     run(twice, "cmp1")
     for _ in range(20):
         twice.cloud.report("cmp1")

@@ -1,4 +1,4 @@
-"""What an admission or a missing right refuses is told where it belongs, and holds up nothing else."""
+"""What an admission or a missing right refuses is reported where it belongs, and holds up nothing else."""
 
 from __future__ import annotations
 

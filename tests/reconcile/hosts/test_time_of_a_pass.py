@@ -15,7 +15,7 @@ from controller.reconcile.shared.cloud_access import OBSERVE_GRACE, OBSERVE_WITH
 from controller.reconcile.shared.fair_order import FairOrder
 from tests.reconcile.node_world import NodeWorld
 
-# What a request takes that nobody answers, and the longest that a pass may take with one of them at its end.
+# What a request takes that no one answers, and the longest that a pass may take with one of them at its end.
 TIMEOUT = 15.0
 ABOUT_A_MINUTE = OBSERVE_WITHIN + OBSERVE_GRACE + TIMEOUT
 HOSTS = [f"cmp{number:02}" for number in range(60)]

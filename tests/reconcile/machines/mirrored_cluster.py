@@ -127,7 +127,7 @@ class MirroredCluster:
         return self.kube.replace({**there, "status": after}, subresource="status")
 
     def change(self, obj: KubeObject, change: Callable[[KubeObject], None]) -> KubeObject:
-        """Somebody edits an object by hand."""
+        """Someone edits an object by hand."""
         change(obj)
         return self.kube.replace(obj)
 

@@ -59,7 +59,7 @@ def observe(cluster: MirroredCluster, **status: Any) -> None:
 
 
 def pause(cluster: MirroredCluster, value: str | None) -> None:
-    """Somebody writes the annotation, or takes it off."""
+    """Someone writes the annotation, or takes it off."""
 
     def change(obj: Any) -> None:
         annotations = obj["metadata"].setdefault("annotations", {})

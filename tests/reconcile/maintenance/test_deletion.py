@@ -1,4 +1,4 @@
-"""A ComputeMaintenance that is deleted leaves no move of its own behind, and takes nobody else's for one."""
+"""A deleted ComputeMaintenance leaves no move of its own behind, and ends no move of others."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_process_killed_meanwhile_knows_its_moves_again(world: NodeWorld) -> N
 
 @pytest.mark.slow
 def test_a_node_that_a_person_uncordoned_meanwhile_and_cordons_again_stays_cordoned() -> None:
-    """Also where it had lost its role, so that nobody else looks after what is noted on it."""
+    """Also where it had lost its role, so that no one else looks after what is noted on it."""
     world = NodeWorld("cmp1", "cmp2", "cmp3")
     world.cloud.boot(1, "cmp1")
     world.reconcile(2)

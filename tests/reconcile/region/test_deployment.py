@@ -771,7 +771,7 @@ def test_also_while_nothing_is_applied_no_bundle_keeps_an_owner(
 def test_a_region_that_comes_back_is_held_by_its_bundles_whatever_its_spec(
     core: DeploymentReconciler, kube: FakeKube, spec: dict[str, Any]
 ) -> None:
-    """Deleted at once, it would leave its releases to nobody, and its volumes whatever spec.volumes says."""
+    """Deleted at once, it would leave its releases to no one, and its volumes whatever spec.volumes says."""
     kube.create(osdpl())
     core.reconcile(KEY)
     kube.merge_patch(OSDPL, KEY[1], KEY[0], {"metadata": {"finalizers": None}})

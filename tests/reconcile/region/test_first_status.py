@@ -1,4 +1,4 @@
-"""The status of a region that nobody has looked at, and that of the first pass: as in the golden file."""
+"""The status of a region that no one has looked at, and that of the first pass: as in the golden file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker that is there keeps the size of its volume while nobody asks for one."""
+"""A broker that is there keeps the size of its volume while no one asks for one."""
 
 from __future__ import annotations
 

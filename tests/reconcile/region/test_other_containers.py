@@ -120,7 +120,7 @@ class Pod:
         self.kube.apply(body, manager=f"osctl-{container}", subresource="status")
 
     def deploy(self) -> None:
-        """The region is deployed, and everybody says that all is well."""
+        """The region is deployed, and everyone says that all is well."""
         self.core.reconcile(KEY)
         deploy_all(self.kube)
         self.says("health")

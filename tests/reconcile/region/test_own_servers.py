@@ -76,7 +76,7 @@ def test_nothing_of_the_edit_is_begun_while_the_region_s_own_servers_are_there(w
     assert "kubectl -n openstack delete service mariadb" in message
     assert "spec.features.messaging.external: the region's own rabbitmq still exists" in message
     assert world.bundles_written == []
-    # Nothing tells that somebody has deleted a Service.
+    # Nothing tells that someone has deleted a Service.
     assert again is not None and again <= 15
 
 

@@ -20,7 +20,7 @@ def world() -> RegionWorld:
 
 
 def password(world: RegionWorld, word: str) -> None:
-    """A Secret that keystone refers to, as somebody writes it."""
+    """A Secret that keystone refers to, as someone writes it."""
     meta = {"name": "admin", "namespace": "openstack"}
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": word}}
     there = world.kube.get(SECRET, "admin", "openstack")

@@ -70,7 +70,7 @@ class Paused:
         self.core.reconcile(KEY)
 
     def serve(self) -> None:
-        """core looks, helmbundle does what it is told and says so, core looks again."""
+        """core looks, helmbundle does what it has to do and says so, core looks again."""
         self.core.reconcile(KEY)
         deploy_all(self.kube)
         self.core.reconcile(KEY)

@@ -65,7 +65,7 @@ class Pair:
         self.apply()
 
     def rollout(self) -> None:
-        """What the releases bring about, before health's watches have told of it."""
+        """What the releases bring about, before health's watches have reported it."""
         self.cluster.cut = True
         self.cluster.put(deployment(2, updatedReplicas=0, readyReplicas=0, availableReplicas=0))
         self.cluster.cut = False
@@ -76,7 +76,7 @@ class Pair:
         return again
 
     def seen(self) -> None:
-        """Health's watches have told of everything."""
+        """Health's watches have reported everything."""
         self.cluster.relist(*WORKLOADS)
         self.reconcile()
 

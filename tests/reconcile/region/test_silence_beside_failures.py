@@ -1,4 +1,4 @@
-"""A dead container is told of also where something else keeps the region from being ready."""
+"""A dead container is also reported where something else keeps the region from being ready."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_a_first_install_goes_on_beside_a_chart_that_is_not_there() -> None:
     assert world.said("Reconciling") == ("", "")
     assert world.said("Stalled") == ("True", "ChartNotFound")
     assert world.words("Stalled").startswith("nothing happens in image until")
-    # Of what is not rendered nobody knows how many releases it has.
+    # Of what is not rendered no one knows how many releases it has.
     assert world.region["status"]["progress"] == "3/4"
 
 

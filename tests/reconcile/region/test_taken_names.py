@@ -1,4 +1,4 @@
-"""A HelmBundle that is somebody's own and has the name of a service is left as it is, and refused by name."""
+"""A HelmBundle that is someone's own and has the name of a service is left as it is, and refused by name."""
 
 from __future__ import annotations
 

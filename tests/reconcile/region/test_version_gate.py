@@ -103,7 +103,7 @@ def test_a_broker_that_would_not_start_is_not_begun_and_nothing_of_the_edit_is(w
     assert "RabbitMQ 3.13 runs in release rabbitmq, and 4.3 is requested" in message
     assert "osctl.dev/accept-version=rabbitmq=4.3" in message
     assert status(world.kube)["openstackVersion"] == "2025.1"
-    # Nothing tells that somebody has emptied the broker.
+    # Nothing tells that someone has emptied the broker.
     assert again is not None and again <= 15
 
 
@@ -154,7 +154,7 @@ def test_the_edit_taken_back_is_served_again(world: World) -> None:
 
 
 def test_a_region_that_is_as_its_spec_asks_is_not_questioned(world: World) -> None:
-    world.broker("4.3")  # somebody has gone on by hand, or its update is under way
+    world.broker("4.3")  # someone has gone on by hand, or its update is under way
     world.kube.forget_requests()
     world.core.reconcile(KEY)
     assert [one for one in world.kube.requests if one.kind == STATEFULSET.kind] == []

@@ -1,4 +1,4 @@
-"""Releases that somebody else's Helm works on, or that a dead writer left: which are touched, and when."""
+"""Releases that another's Helm works on, or that a dead writer left: which are touched, and when."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_what_is_half_removed_goes_whole_though_a_secret_is_missing(bench: Bench
 
 
 def test_a_release_whose_upgrade_ends_the_container_again_backs_off(bench: Bench) -> None:
-    """The first time it goes on at once: that was a restart of somebody else's doing."""
+    """The first time it goes on at once: another had restarted it."""
     bundle = bench.kube.get(HELMBUNDLE, "pages", NAMESPACE)
     assert bundle is not None
     attempt = bundle["status"]["releases"][0]["lastAttempt"]

@@ -1,4 +1,4 @@
-"""A bundle whose releases others change: what is told, what is corrected, and what it costs."""
+"""A bundle whose releases others change: what is reported, what is corrected, and what it costs."""
 
 from __future__ import annotations
 

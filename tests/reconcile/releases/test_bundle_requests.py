@@ -63,7 +63,7 @@ def test_a_forced_upgrade_is_made_once_even_if_its_news_is_lost_in_a_kill(bench:
     bench.annotate("compute", {FORCE_ANNOTATION: "now"})
     bench.reconcile()
     bench.wait(lambda: not bench.slots.busy(), "it is upgraded")
-    bench.restart()  # before the status was told
+    bench.restart()  # before the status was reported
     bench.settle()
     assert bench.helm.calls == [("Upgrade", "nova")]
 
@@ -229,7 +229,7 @@ def account(name: str) -> dict[str, Any]:
 
 
 def test_an_account_that_only_the_chart_named_does_not_come_back(bench: Bench) -> None:
-    """A controller of before left names of accounts to the chart."""
+    """An earlier controller left names of accounts to the chart."""
     bench.helm.defaults_of["nova"] = account("nova")
     bench.bundle("compute", {"name": "nova", "values": {"a": 1}})
     bench.settle()

@@ -1,4 +1,4 @@
-"""Objects of deployed releases: what others change is found, told and corrected; the rest costs nothing."""
+"""Objects of deployed releases: what others change is found, reported, corrected; the rest is free."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ THEIRS = {"meta.helm.sh/release-name": "theirs", "meta.helm.sh/release-namespace
 
 
 def make_theirs(world: World) -> None:
-    """Somebody's release makes the ConfigMap, by Helm, which writes under the same name as ours."""
+    """Someone's release makes the ConfigMap, by Helm, which writes under the same name as ours."""
     meta = {"name": "settings", "namespace": NAMESPACE, "annotations": THEIRS}
     world.kube.apply({**SETTINGS, "metadata": meta, "data": {"a": "theirs"}}, manager="helm")
 
@@ -531,7 +531,7 @@ def test_a_kind_that_is_not_found_where_it_is_looked_for_is_not_missed(
     world: World, api_version: str, kind: str, text: str, told: bool
 ) -> None:
     """Its plural, or that it lies in a namespace, is a guess: what Helm has made there would be called
-    broken for ever. A namespace that is gone is no guess."""
+    broken forever. A namespace that is gone is no guess."""
     world.releases.deploy("web", 1, obj(api_version, kind, "octopus"))
 
     def not_there(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""A removal that fails again and again is told as what it is: of a service, and of the whole region."""
+"""A removal that fails again and again is reported as what it is: of a service, and of the whole region."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def half_of(
     made: bool = True,
     gone: str = "",
 ) -> RenderedRelease:
-    """Of an upgrade from `old`, which was made but for an object that is gone."""
+    """Of an upgrade from `old`, which was made except an object that is gone."""
     for obj in old.manifest if made else ():
         if obj["metadata"]["name"] != gone:
             bench.kube.create(dict(obj))

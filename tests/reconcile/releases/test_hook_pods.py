@@ -1,4 +1,4 @@
-"""Hooks that are pods without a Job: told, and counted as waiting."""
+"""Hooks that are pods without a Job: reported, and counted as waiting."""
 
 from __future__ import annotations
 

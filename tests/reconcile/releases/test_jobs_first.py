@@ -207,7 +207,7 @@ def test_a_migration_that_fails_leaves_all_pods_serving_and_says_so(world: World
     error = world.bench.release("pages", "api")["lastAttempt"]["error"]
     assert "Job db-sync" in error
     assert "the old pods keep serving" in error
-    # The image is mended.
+    # The image is repaired.
     began = world.runs("db-init")
     world.ask(3, code=2)
     world.bench.until(began, "another try")

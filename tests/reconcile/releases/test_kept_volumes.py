@@ -1,4 +1,4 @@
-"""Claims that a change of a bundle drops: kept, told, and taken up again."""
+"""Claims that a change of a bundle drops: kept, reported, and taken up again."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_keys_that_a_chart_keeps_stay_with_the_database_of_their_region(bench: B
 
 
 def test_keys_outlive_a_removal_that_could_not_delete_the_claims(bench: Bench) -> None:
-    """Somebody may have the claims stay before the next try."""
+    """Someone may have the claims stay before the next try."""
     meta = {"name": "web-keys", "namespace": NAMESPACE, "annotations": {"helm.sh/resource-policy": "keep"}}
     keys = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
     bench.helm.objects_of["web"] = [DATA, keys]

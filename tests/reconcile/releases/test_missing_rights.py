@@ -1,4 +1,4 @@
-"""A release that cannot be made for want of a right: told with the way to grant it, tried every minute."""
+"""A release that lacks a right: reported with the way to grant it, tried every minute."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def configmap(name: str = "web", **data: str) -> dict[str, Any]:
 
 
 def place(bench: Bench, **meta: Any) -> None:
-    """Somebody has a ConfigMap of that name."""
+    """Someone has a ConfigMap of that name."""
     obj = configmap(colour="grey")
     bench.kube.create({**obj, "metadata": {"name": "web", "namespace": NAMESPACE, **meta}})
 

@@ -1,4 +1,4 @@
-"""Records are read for each pass, but for a crowd of passes once, and never from before our own actions."""
+"""Records are read for each pass, except a crowd of passes once, and never from before our own actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of an action is told to those bundles whom it may concern, and to nobody else."""
+"""The end of an action is asked to those bundles whom it may concern, and to no one else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may look like a thing of a server, and is somebody's data or address, is neither taken nor deleted."""
+"""What may look like a thing of a server, and is someone's data or address, is neither taken nor deleted."""
 
 from __future__ import annotations
 

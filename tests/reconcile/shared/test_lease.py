@@ -219,7 +219,7 @@ def test_so_it_does_when_its_role_has_gone_with_the_namespace(kube: FakeKube, cl
     lease = WriterLease(account, clock, name="osctl-core", namespace="openstack", holder="pod-a")
     assert lease.try_take()
     account.lose_roles()
-    assert not lease.try_take()  # the namespace is there for good: somebody has taken the Role
+    assert not lease.try_take()  # the namespace is there for good: someone has taken the Role
     kube.delete(NAMESPACE, "openstack")
     for _ in range(10):
         clock.advance(5)

@@ -1,4 +1,4 @@
-"""What watches have told: each content is read once, and nothing that a cut-off watch missed is kept."""
+"""What watches have reported: each content is read once, and nothing that a cut-off watch missed is kept."""
 
 from __future__ import annotations
 

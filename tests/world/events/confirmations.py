@@ -16,7 +16,7 @@ from tests.world.world import World
 
 @dataclass(frozen=True)
 class Looked:
-    """Somebody has looked at a machine, and it was off: the Node as it was at that moment."""
+    """Someone has looked at a machine, and it was off: the Node as it was at that moment."""
 
     node: str
     given: dict[str, str]

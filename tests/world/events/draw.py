@@ -43,7 +43,7 @@ def happens_to_machine(
 
 
 def happen(world: World, event: Event) -> bool:
-    """Whether it could happen; it is told then, and counted."""
+    """Whether it could happen; it is reported then, and counted."""
     told = EVENTS[event.name](world, Draw(event))
     if told is None:
         return False

@@ -52,7 +52,7 @@ def person_cordons(world: World, draw: Draw) -> str | None:
         world.cordoned_by_person.discard(name)
         world.cluster.kube.merge_patch(NODE, name, None, {"spec": {"unschedulable": None}})
         return f"somebody uncordons {name}"
-    # Where our own note still stands, nobody of us has been there since it was uncordoned: it looks as we
+    # Where our own note still stands, no one of us has been there since it was uncordoned: it looks as we
     # left it, as docs/safety.md says.
     if CORDONED_BY_ANNOTATION not in node_notes(NAMESPACE, live):
         world.cordoned_by_person.add(name)

@@ -52,7 +52,7 @@ def kubelet_says_not_ready(world: World, draw: Draw, machine: Machine) -> str | 
 
 @happens_to_machine(powered=True)
 def compute_ends(world: World, draw: Draw, machine: Machine) -> str | None:
-    """nova-compute crashes, and its servers run on; or it is mended."""
+    """nova-compute crashes, and its servers run on; or it is repaired."""
     machine.broken = not machine.broken
     machine.compute = False
     return f"nova-compute on {machine.host} {'crashes' if machine.broken else 'may start again'}"
@@ -114,13 +114,13 @@ def machine_sleeps(world: World, draw: Draw, machine: Machine) -> str | None:
 def machine_wakes(world: World, draw: Draw, machine: Machine) -> str | None:
     """Nothing is booted: its processes go on, and so does its nova-compute. Its kubelet may stay unheard.
 
-    But not both: a machine that wakes where nobody can hear it is what the person who confirms vouches for.
+    But not both: a machine that wakes where no one can hear it is what the person who confirms vouches for.
     """
     if machine.contacted is None or machine.broken:
         return None
     machine.cluster_link, machine.cloud_link = draw.number(3) == 0, True
     world.truth.wake(machine, world.cloud.left_on(machine.host))
     if machine.reports and machine.host in world.cloud.services:
-        # At once: it may be cut off in the same moment, and nobody would have heard it then.
+        # At once: it may be cut off in the same moment, and no one would have heard it then.
         world.cloud.heard(machine.host)
     return f"{machine.host} wakes{'' if machine.cluster_link else ', and only Nova hears it'}"

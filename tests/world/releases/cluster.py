@@ -58,9 +58,9 @@ class Cluster:
         self.hooks_fail: set[str] = set()
         # Releases whose last record a person has deleted.
         self.forgotten: set[str] = set()
-        # Releases whose bundle is lost: where their service is not wanted any more, nobody removes them.
+        # Releases whose bundle is lost: where their service is not wanted any more, no one removes them.
         self.orphaned: set[str] = set()
-        # Whether somebody of ours hears nothing of what persons edit, until its next look.
+        # Whether someone of ours hears nothing of what persons edit, until its next look.
         self.is_deaf: Callable[[], bool] = lambda: False
         # By uid: claims that persons have deleted, and since when a deletion was last asked for by a spec.
         self.deleted_by_person: set[str] = set()
@@ -104,8 +104,8 @@ class Cluster:
         self.note_wishes()
 
     def note_wishes(self) -> None:
-        """Which claims nobody asks for any more, where `volumes` is `Delete`: by the person's word, whatever
-        core has made of it, and not before core has told it."""
+        """Which claims no one asks for any more, where `volumes` is `Delete`: by the person's word, whatever
+        core has made of it, and not before core has reported it."""
         osdpl = self.osdpl()
         now = self.time.seconds
         if osdpl is not None:
@@ -162,7 +162,7 @@ class Cluster:
     # -- claims
 
     def check_claims(self, stood: float = 0.0) -> None:
-        """Raises Violated where data go that nobody asked to go. `stood`: for how long who deletes has
+        """Raises Violated where data go that no one asked to go. `stood`: for how long who deletes has
         stood still since it decided."""
         # Time passes in the middle of a pass, too, while another one stands still.
         self.note_wishes()
@@ -288,7 +288,7 @@ class Cluster:
         )
 
     def _run_pods(self) -> None:
-        """The database is made with what its Secret holds, and everybody opens it with what theirs hold."""
+        """The database is made with what its Secret holds, and everyone opens it with what theirs hold."""
         volume = self.volume("data-mariadb-0")
         if volume is None or self.raw("StatefulSet", "mariadb") is None:
             return

@@ -62,7 +62,7 @@ def happens(function: Happening) -> Happening:
 
 
 def happen(world: World, event: Event) -> bool:
-    """Whether it could happen; it is told then, and counted."""
+    """Whether it could happen; it is reported then, and counted."""
     told = EVENTS[event.name](world, Draw(event))
     world.cluster.note_wishes()
     if told is None:
@@ -254,7 +254,7 @@ def person_deletes_record(world: World, draw: Draw) -> str | None:
         return None
     world.cluster.foreign.forget(records[-1])
     if len(records) == 1:
-        # Nobody knows any more what it has made: it is theirs to take away.
+        # No one knows any more what it has made: it is theirs to take away.
         give_up(world, release)
         world.cluster.forgotten.add(release)
     elif all(BUNDLE_LABEL not in one["metadata"]["labels"] for one in records[:-1]):
@@ -285,7 +285,7 @@ def _ours_before(records: list[KubeObject]) -> int:
 
 @happens
 def person_makes_object(world: World, draw: Draw) -> str | None:
-    """One that a render wants: of nobody, of another release, of another program, or of a controller."""
+    """One that a render wants: of no one, of another release, of another program, or of a controller."""
     kind, name, release = draw.one(NAMES)
     if world.cluster.raw(kind, name) is not None:
         return None
@@ -311,7 +311,7 @@ def person_makes_object(world: World, draw: Draw) -> str | None:
     }[kind]
     live = world.cluster.kube.create({**body, "metadata": meta, **more})
     world.cluster.check_claims()
-    # One that is nobody's under the name of our credentials is how persons restore them, as the docs say; in
+    # One that is no one's under the name of our credentials is how persons restore them, as the docs say; in
     # the place of what a revision has it is drift, like one that a person has taken the marks of.
     is_ours = name.endswith("-credentials") or _is_recorded(world, release, live)
     if not (how == "nobody's" and is_ours):
@@ -530,7 +530,7 @@ def person_leaves_release_pending(world: World, draw: Draw) -> str | None:
 
 
 class _HelmDies(BaseException):
-    """Somebody's Helm ends here."""
+    """Someone's Helm ends here."""
 
 
 class _Dying:
@@ -672,7 +672,7 @@ def container_stands_still(world: World, draw: Draw) -> str | None:
 
 @happens
 def containers_meet(world: World, draw: Draw) -> str | None:
-    """Everybody else works, and something may happen, in the middle of a pass or an action."""
+    """Everyone else works, and something may happen, in the middle of a pass or an action."""
     kind = draw.one((*KINDS, "helmbundle", "helmbundle"))
     writes, left = _moment(draw)
     world.traps.append(Trap("meets another", left, kind, meanwhile=list(draw.meanwhile), writes=writes))

@@ -26,7 +26,7 @@ _EXPORT = "controller.reconcile.credentials.exchange.clouds_export"
 _parsed = lru_cache(MOST)(manifests.parse_manifests)
 _decoded = lru_cache(MOST)(record_texts.decode_record)
 _exports: dict[tuple[str, str], str] = {}
-# With what each was read from, so that no other has its id: nobody changes what the store holds.
+# With what each was read from, so that no other has its id: no one changes what the store holds.
 _features: dict[int, tuple[Any, region_spec.Features]] = {}
 _parse = region_spec.parse_features
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.world.releases.process import Container
     from tests.world.releases.world import World
 
-# Seconds that a request takes which nobody answers, and one that is slow.
+# Seconds that a request takes which no one answers, and one that is slow.
 SILENT, SLOW = 4.0, 2.0
 
 

@@ -20,7 +20,7 @@ HOOKS = ("keystone-bootstrap", "keystone-check", "glance-clean", "glance-storage
 
 @happens
 def records_go_in_a_hook(world: World, draw: Draw) -> str | None:
-    """While Helm waits for a hook, somebody deletes records of that release, or of another one."""
+    """While Helm waits for a hook, someone deletes records of that release, or of another one."""
     hook, release = draw.one(HOOKS), draw.one(("glance", "keystone", "glance", "mariadb"))
     world.cluster.hook_seconds[hook] = draw.one((20.0, 60.0))
     number = list(SERVICE_OF).index(release)
@@ -44,7 +44,7 @@ def all_records_are_lost(world: World, draw: Draw) -> str | None:
 
 @happens
 def osdpl_is_lost(world: World, draw: Draw) -> str | None:
-    """Without its finalizer, and until somebody restores it."""
+    """Without its finalizer, and until someone restores it."""
     osdpl = world.cluster.osdpl()
     if osdpl is None:
         return None
@@ -67,7 +67,7 @@ def osdpl_is_restored(world: World, draw: Draw) -> str | None:
 
 @happens
 def bundle_is_lost(world: World, draw: Draw) -> str | None:
-    """One of ours, without its finalizer: with all that its status has told."""
+    """One of ours, without its finalizer: with all that its status has reported."""
     name = draw.one(list(SERVICES))
     bundle = world.cluster.raw("HelmBundle", name)
     if bundle is None or identity_of(bundle) in world.cluster.foreign.objects:

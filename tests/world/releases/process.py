@@ -67,7 +67,7 @@ class Stopped(BaseException):
 
 
 class Silent:
-    """Nobody reads Events here."""
+    """No one reads Events here."""
 
     def emit(self, obj: Mapping[str, Any], **said: Any) -> None:
         """Nothing."""
@@ -315,7 +315,7 @@ class Container:
             self.wake(key, again)
 
     def _watched(self) -> None:
-        """What has changed since is told, unless its watches are cut."""
+        """What has changed since is reported, unless its watches are cut."""
         kube = self.world.cluster.kube
         stamp = self.world.cluster.stamp
         if self.blind or stamp == self._stamp:

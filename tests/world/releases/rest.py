@@ -1,6 +1,6 @@
-"""Peace: everything is mended, persons do what they are told to do, and the region has to come to rest.
+"""Peace: everything is repaired, persons do what they are asked to do, and the region has to come to rest.
 
-Told means: by a condition or a message of a release. What names nothing that a person could mend is a defect.
+Reported means: by a condition or a message of a release. A message without a remedy is a defect.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.world.releases.truth import ENDLESS
 from tests.world.releases.world import SPEC, World
 from tests.world.truth import Violated
 
-# Looks, and seconds between two of them: for longer than somebody else's Helm is left alone.
+# Looks, and seconds between two of them: for longer than another's Helm is left alone.
 LOOKS, PAUSE = 100, 30.0
-# For so many looks nobody mends anything: what can, has to heal by itself.
+# For so many looks no one repairs anything: what can, has to heal by itself.
 ALONE = 12
 
 
@@ -168,7 +168,7 @@ def _delete_bundle(world: World) -> None:
 
 
 def _uninstall(world: World, release: str) -> None:
-    """Somebody takes their release of that name away."""
+    """Someone takes their release of that name away."""
     before = set(world.cluster.kube._objects)
     own_helm(world).uninstall(UninstallRequest(release, NAMESPACE, hooks=False))
     for identity in before - set(world.cluster.kube._objects):
@@ -220,7 +220,7 @@ def _remove_lost_claims(world: World) -> None:
 
 
 def unrest(world: World) -> list[str]:
-    """What is not as the spec asks for, or still in somebody's hands."""
+    """What is not as the spec asks for, or still in someone's hands."""
     cluster = world.cluster
     osdpl = cluster.osdpl()
     if osdpl is None:

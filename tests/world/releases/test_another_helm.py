@@ -1,4 +1,4 @@
-"""Somebody's own Helm at a release of ours, while we are at it."""
+"""Someone's own Helm at a release of ours, while we are at it."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_an_edit_is_carried_out_on_top_of_the_old_records(world: World) -> None:
 
 # -- definitions
 
-# A kind of before -> its name now.
+# An earlier kind -> its name now.
 RENAMED = {"NodeMaintenance": "ComputeMaintenance"}
 # The controller alone writes it, and writes `deployed` in its place.
 GONE = {"OpenStackDeployment $.status.children.*.ready: is gone"}

@@ -29,7 +29,7 @@ def test_what_needs_it_is_installed_once_it_has_gone_and_come_back() -> None:
     """Else it would wait for what needs it, which is there to stay."""
     world = World(Setting())
     world.begin()
-    # Somebody's Helm is at the database, and holds up its uninstall.
+    # Someone's Helm is at the database, and holds up its uninstall.
     assert person_leaves_release_pending(world, Draw(Event("", (MARIADB,))))
     world.cluster.edit_region({"features": {"services": {"disabled": ["image", "identity", "database"]}}})
     world.live(100.0)

@@ -58,7 +58,7 @@ class Foreign:
 
     def overtaken(self, identity: Identity, looked: int) -> bool:
         """Whether it was made after Helm had looked what is there, when so many had been noted: its writes
-        ask nobody, as docs/safety.md says. It is nobody's any more then."""
+        ask no one, as docs/safety.md says. It is no one's any more then."""
         if identity not in self.objects or self.numbers.get(identity, 0) <= looked:
             return False
         del self.objects[identity]

@@ -125,7 +125,7 @@ class World:
             if one.pod == pod:
                 one.clock.offset = self.setting.clock + by
 
-    # -- what is told
+    # -- what is reported
 
     def tell(self, text: str) -> None:
         self.story.append(f"{self.time.seconds:7.0f}  {'  ' * self.depth}{text}")

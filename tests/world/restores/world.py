@@ -351,7 +351,7 @@ class World:
         return self.output if "restore-check" in name else self.said
 
     def work(self) -> None:
-        """Everybody does what there is to do, once."""
+        """Everyone does what there is to do, once."""
         self.region()
         self.core()
         self.others()

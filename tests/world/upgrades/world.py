@@ -61,7 +61,7 @@ class Setting:
 
 
 class Quiet:
-    """Events that nobody reads."""
+    """Events that no one reads."""
 
     def emit(
         self, obj: Mapping[str, Any], *, type_: str, reason: str, message: str, logged: bool = False
@@ -568,7 +568,7 @@ class World:
         assert self.kube.merge_patch(OSDPL, NAME, NAMESPACE, {"metadata": {"annotations": notes}})
 
     def settle(self) -> None:
-        """Everybody but core does what there is to do."""
+        """Everyone but core does what there is to do."""
         for bundle in self.bundles():
             self.deploy(bundle["metadata"]["name"])
         self.kubelets(len(COMPUTES))

@@ -1,4 +1,4 @@
-"""Who may do everything is an administrator, in whatever words Ceph is told so."""
+"""Who may do everything is an administrator, in whatever words Ceph has it."""
 
 from __future__ import annotations
 

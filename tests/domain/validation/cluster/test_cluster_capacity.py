@@ -1,4 +1,4 @@
-"""What a cluster lacks for a region is told before the region waits for it."""
+"""What a cluster lacks for a region is reported before the region waits for it."""
 
 from __future__ import annotations
 

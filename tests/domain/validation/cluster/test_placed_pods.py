@@ -1,4 +1,4 @@
-"""Pods that the taints or cordons of nodes keep away are told before they wait."""
+"""Pods that the taints or cordons of nodes keep away are reported before they wait."""
 
 from __future__ import annotations
 
