@@ -16,7 +16,7 @@ from rich.table import Table
 
 from sandbox import demo, demo_real
 from sandbox.build import BuildProgress, ensure_binaries, find_binaries
-from sandbox.cluster import ComponentStatus, Sandbox, list_sandboxes, take_down
+from sandbox.cluster import ComponentStatus, Sandbox
 from sandbox.control_plane import COMPONENT_NAMES, REAL_NAMES
 from sandbox.errors import SandboxError
 from sandbox.helm import ensure_helm, newer_version, pinned_version, put_beside_python
@@ -26,6 +26,7 @@ from sandbox.images.build import CONTROLLER_NAME, write_controller_archive
 from sandbox.node.plan import commands
 from sandbox.openstack.cli import app as openstack_app
 from sandbox.paths import SOURCE, Layout, sandbox_directory, state_root
+from sandbox.take_down import list_sandboxes, take_down
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.controllers import SERVICE_ACCOUNT, Controllers
 from sandbox.errors import SandboxError
 from sandbox.keep_running import start_keeper, stop_keeper
 from sandbox.paths import SOURCE
 from sandbox.patience import patient
+from sandbox.take_down import take_down
 
 NAME = "demo"
 NAMESPACE = "openstack"

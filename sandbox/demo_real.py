@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.demo import (
     CHART,
     CONTROLLER_NAMESPACE,
@@ -32,6 +32,7 @@ from sandbox.images.names import names_of_recipes, repository
 from sandbox.images.recipes import recipes
 from sandbox.kubectl import PATIENCE
 from sandbox.node.plan import VOLUMES, NodeLayout
+from sandbox.take_down import take_down
 
 NAME = "real"
 EXAMPLE = CHART / "examples" / "core-real.yaml"

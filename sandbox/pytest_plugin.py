@@ -18,10 +18,11 @@ import pytest
 
 from sandbox.build import ensure_binaries
 from sandbox.cli import BuildDisplay, stderr_console
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.errors import NotBuilt
 from sandbox.existing import ExistingCluster
 from sandbox.paths import Layout, sandbox_directory
+from sandbox.take_down import take_down
 from sandbox.visitors import Visitors
 
 DEFAULT_NAME = "tests"

@@ -26,7 +26,8 @@ from controller.domain.values.option_files import NO_OPTION_FILES
 from controller.domain.values.secret_refs import resolve
 from controller.ports.helm import HelmRequest
 from controller.render.region import RegionRelease
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
+from sandbox.take_down import take_down
 from tests.bench.fleet import namespace
 from tests.bench.processes import Watched
 from tests.cluster.conftest import installed

@@ -14,7 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from sandbox import audit
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
+from sandbox.take_down import take_down
 from tests.bench.fleet import CommandLine, Fleet, Rate, container, namespace
 from tests.bench.processes import Watched
 

@@ -20,9 +20,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.etcd_copies import restore_etcd, save_etcd
 from sandbox.faults import RandomFaults, pass_on
+from sandbox.take_down import take_down
 from tests.chaos.end_state import EndState, everything
 from tests.chaos.random_bundles import BUNDLES, RandomBundles
 from tests.chaos.world import CONTAINER, World, chaos, wait_for

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.etcd_copies import restore_etcd, save_etcd
 from sandbox.fault_proxy import FaultProxy
+from sandbox.take_down import take_down
 from tests.chaos.world import CONTAINER, World, chaos, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("outages")]

@@ -22,9 +22,10 @@ from controller.domain.credentials.x509.read import AuthorityUnusable
 from controller.reconcile.credentials.certificates.sealing_key import SealingKey
 from controller.reconcile.shared.installation_key import InstallationKey
 from controller.reconcile.shared.leases.lease import WriterLease
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.patience import patient
+from sandbox.take_down import take_down
 from tests.api.definitions import CRDS, osdpl
 from tests.cluster.region import wait_until
 from tools.chart_objects import CONTROLLER_CHART, objects, service_charts

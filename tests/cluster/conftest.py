@@ -13,9 +13,10 @@ import pytest
 
 from controller.domain.api.names import RELEASE_NAMESPACE
 from controller.ports.kubernetes import HELMBUNDLE, OSDPL, Resource
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.paths import Layout
 from sandbox.profiles import node_object, parse_profile
+from sandbox.take_down import take_down
 from tests.cluster.leaks import (
     ComponentLogs,
     GeneratedValues,

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.openstack.cloud import Cloud
 from sandbox.openstack.configuration import COMPUTES
 from sandbox.openstack.series import DEFAULT, find_series
+from sandbox.take_down import take_down
 from tests.cluster.region import Region
 from tests.openstack.bed import Bed, spec_of
 

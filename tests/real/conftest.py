@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.demo_real import run_real_demo
 from sandbox.errors import SandboxError
 from sandbox.images.build import ensure_image
@@ -18,6 +18,7 @@ from sandbox.images.oci import ImageConfig
 from sandbox.images.recipes import BASE, Recipe
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
+from sandbox.take_down import take_down
 from tests.real.failing_migration import IMAGE
 from tests.real.machine import Machine, observe_machine
 from tests.real.region import client_pod

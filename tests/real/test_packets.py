@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.images.build import ensure_image
 from sandbox.images.recipes import ENTRYPOINT, GUEST_HOST, OPENVSWITCH, Recipe
@@ -20,6 +20,7 @@ from sandbox.node import faults
 from sandbox.node.hosts import RealNode, real_nodes
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
+from sandbox.take_down import take_down
 from tests.real.test_node import wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.errors import SandboxError
 from sandbox.node import faults, plan
 from sandbox.node.hosts import RealNode, real_nodes
@@ -20,6 +20,7 @@ from sandbox.node.network import run_in
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
 from sandbox.processes import ProcessIdentity, is_running, observe_process, read_pid_file
+from sandbox.take_down import take_down
 from tests.real.conftest import load_base
 from tests.real.test_node import processes_of, service, wait_until, web
 

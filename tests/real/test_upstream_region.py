@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.demo_real import RealDemo, run_real_demo, run_smoke
+from sandbox.take_down import take_down
 from tests.real.conftest import load_base
 from tests.real.failing_migration import assert_no_request_fails
 from tests.real.region import client_pod, deployment, is_ready, items

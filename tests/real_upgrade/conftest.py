@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.demo_real import RealDemo, load_region_images, run_real_demo
 from sandbox.errors import SandboxError
 from sandbox.node.prepare import check_machine
 from sandbox.paths import Layout, sandbox_directory
+from sandbox.take_down import take_down
 from tests.real.region import client_pod, edit, wait_ready
 
 # A sandbox that runs already: it is used as it is, and left running.

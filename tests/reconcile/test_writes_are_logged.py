@@ -25,7 +25,7 @@ NOT_ACTIONS = {
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",
     "adapters/helm/release_records.py:relabel",
-    "adapters/helm/release_records.py:_rewrite",
+    "adapters/helm/record_secrets.py:rewrite",
 }
 
 

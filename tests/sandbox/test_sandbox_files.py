@@ -17,6 +17,7 @@ from sandbox.locks import locked
 from sandbox.paths import Layout, sandbox_directory, state_root
 from sandbox.ports import Ports
 from sandbox.state import State, count_nodes, read_state, write_state
+from sandbox.take_down import take_down
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "A", "-a", "a" * 64, "a\nb"])
@@ -100,15 +101,15 @@ def test_the_draft_of_a_start_that_was_killed_is_no_foreign_file(tmp_path: Path)
 
 def test_taking_down_what_was_never_up_leaves_everything_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    assert not cluster.take_down("one", tmp_path)
-    assert not cluster.take_down("one", tmp_path / "missing")
+    assert not take_down("one", tmp_path)
+    assert not take_down("one", tmp_path / "missing")
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_taking_down_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
     write_state(tmp_path / "box" / "sandbox.json", State("one", "single", Ports(1, 2, 3, 4, 5, 6)))
     with pytest.raises(SandboxError, match='is the sandbox "one", not "two"'):
-        cluster.take_down("two", tmp_path / "box")
+        take_down("two", tmp_path / "box")
     assert (tmp_path / "box" / "sandbox.json").exists()
 
 
@@ -117,7 +118,7 @@ def test_taking_down_finishes_a_removal_that_was_killed(tmp_path: Path) -> None:
     write_state(box / "sandbox.json", State("one", "single", Ports(1, 2, 3, 4, 5, 6)))
     (box / "etcd").mkdir()
     (box / "etcd" / "db").write_text("half")
-    assert cluster.take_down("one", box)
+    assert take_down("one", box)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,9 +126,9 @@ def test_the_last_one_down_leaves_no_directory(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for name in ("one", "two"):
         write_state(sandbox_directory(name) / "sandbox.json", State(name, "single", Ports(1, 2, 3, 4, 5, 6)))
-    cluster.take_down("one")
+    take_down("one")
     assert sandbox_directory("two").exists()
-    cluster.take_down("two")
+    take_down("two")
     assert list(tmp_path.iterdir()) == []
 
 

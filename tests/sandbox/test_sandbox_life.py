@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sandbox import Sandbox, SandboxError, cluster, processes
-from sandbox.cluster import take_down
 from sandbox.ports import find_free_ports
+from sandbox.take_down import take_down
 from tests.cluster.region import wait_until
 from tests.sweeps import swept
 

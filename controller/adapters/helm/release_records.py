@@ -1,8 +1,4 @@
-"""Helm's own storage, read and repaired without Helm.
-
-A revision is one Secret `sh.helm.release.v1.<release>.v<version>` of type `helm.sh/release.v1`. Its
-labels say name, version and status (helm.sh/helm/v4/pkg/storage/driver).
-"""
+"""Helm's records of releases, read and repaired without Helm."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from controller.adapters.helm.manifests import annotations_of, parse_manifests, split_documents
-from controller.adapters.helm.record_texts import decode_record, encode_record
+from controller.adapters.helm.record_secrets import RecordSecrets, record_name
 from controller.adapters.helm.recorded_claims import keep_volumes
 from controller.adapters.helm.recorded_hooks import (
     deletable_objects,
@@ -23,19 +19,10 @@ from controller.adapters.helm.recorded_hooks import (
     stays,
 )
 from controller.adapters.helm.recorded_objects import leave_out
+from controller.adapters.helm.recorded_revisions import modified, revision
 from controller.domain.api.names import (
-    BUNDLE_LABEL,
-    CHART_VERSION_LABEL,
-    DESIRED_AT_ROLLBACK_LABEL,
-    DIGEST_LABEL,
-    FORCE_LABEL,
     HOOK,
-    JOBS_FIRST_LABEL,
     REMOVAL_LABEL,
-    REVISION_LABEL,
-    ROLLBACK_LABEL,
-    ROLLED_BACK_TO_LABEL,
-    SPEC_DIGEST_LABEL,
 )
 from controller.domain.api.object_owner import Ownership, is_handed_over, owner_of
 from controller.domain.releases.drift.difference import ObjectId
@@ -50,42 +37,11 @@ from controller.domain.shared.times import seconds_of
 from controller.domain.values.chart_values import Values, coalesced
 from controller.errors import Conflict, HelmFailed, ReleaseMissing
 from controller.ports.helm import RemovalState, RenderedRelease, Revision
-from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, KubeObjects, resource_of
+from controller.ports.kubernetes import PVC, SECRET, STATEFULSET, Kube, KubeObject, resource_of
 from controller.reconcile.releases.drift.compare import identify, is_named
 from controller.reconcile.shared.action_log import log_action
 
-RECORD_TYPE = "helm.sh/release.v1"
-_ATTEMPTS = 5
-# With more names than this, listing everything is cheaper, and the URL would be too long.
-_MOST_NAMED = 40
 DELETION_SECONDS = 30.0
-
-
-def revision(version: int, status: str, labels: Mapping[str, str], modified: float) -> Revision:
-    """A revision from its record and the record's labels."""
-    origin = labels.get(REVISION_LABEL, "")
-    # Helm copies labels from revision to revision, so the label of a rollback counts only on the revision
-    # that it names.
-    back_to, _, made = labels.get(ROLLED_BACK_TO_LABEL, "").partition(".")
-    rolled_back = made == str(version) and back_to.isdigit()
-    half, _, jobs_for = labels.get(JOBS_FIRST_LABEL, "").partition(".")
-    return Revision(
-        version=version,
-        status=status,
-        digest=labels.get(DIGEST_LABEL, ""),
-        spec_digest=labels.get(SPEC_DIGEST_LABEL, ""),
-        chart_version=labels.get(CHART_VERSION_LABEL, ""),
-        bundle=labels.get(BUNDLE_LABEL, ""),
-        modified=modified,
-        ours=origin == str(version),
-        origin=int(origin) if origin.isdigit() else 0,
-        forced=labels.get(FORCE_LABEL, ""),
-        asked=labels.get(ROLLBACK_LABEL, ""),
-        rolled_back_to=int(back_to) if rolled_back else 0,
-        desired_at_rollback=labels.get(DESIRED_AT_ROLLBACK_LABEL, "") if rolled_back else "",
-        removing=labels.get(REMOVAL_LABEL) == str(version),
-        jobs_for=jobs_for if half == str(version) else "",
-    )
 
 
 class SecretRecords:
@@ -94,39 +50,24 @@ class SecretRecords:
     def __init__(self, kube: Kube, sleep: Callable[[float], None] = time.sleep) -> None:
         """`sleep` waits between two checks of objects that are being deleted."""
         self._kube = kube
+        self._store = RecordSecrets(kube)
         self._sleep = sleep
 
     def observe(
         self, namespace: str, *, bundle: str = "", releases: Collection[str] = ()
     ) -> Mapping[str, tuple[Revision, ...]]:
         histories: dict[str, list[Revision]] = {}
-        for record in self._records_of(namespace, bundle, releases):
+        for record in self._store.records_of(namespace, bundle, releases):
             labels = record.get("metadata", {}).get("labels") or {}
             name, version = labels.get("name", ""), labels.get("version", "")
             if name and version.isdigit():
-                found = revision(int(version), labels.get("status", ""), labels, _modified(labels))
+                found = revision(int(version), labels.get("status", ""), labels, modified(labels))
                 created = seconds_of(record["metadata"].get("creationTimestamp"))
                 given = is_handed_over(record["metadata"], name, namespace)
                 uid = str(record["metadata"].get("uid") or "")
                 one = replace(found, created=created, uid=uid, handed_over=given)
                 histories.setdefault(name, []).append(one)
         return {name: tuple(sorted(found, key=lambda one: one.version)) for name, found in histories.items()}
-
-    def _records_of(self, namespace: str, bundle: str, releases: Collection[str]) -> KubeObjects:
-        names = set(releases)
-        if bundle:
-            made = self._list(namespace, f",{BUNDLE_LABEL}={bundle}")
-            # Only the names: objects of a bundle may now belong to another one, which newer records show.
-            names |= {str(record["metadata"]["labels"].get("name", "")) for record in made}
-        if (bundle or releases) and not names:
-            return []
-        named = f",name in ({','.join(sorted(names))})" if 0 < len(names) <= _MOST_NAMED else ""
-        return self._list(namespace, named)
-
-    def _list(self, namespace: str, more: str) -> KubeObjects:
-        return self._kube.list_metadata(
-            SECRET, namespace, labels=f"owner=helm{more}", fields=f"type={RECORD_TYPE}"
-        )
 
     def mark_failed(self, release: str, namespace: str, version: int, reason: str) -> bool:
         def fail(record: dict[str, Any]) -> bool:
@@ -142,7 +83,7 @@ class SecretRecords:
             return True
 
         try:
-            return self._rewrite(release, namespace, version, fail)
+            return self._store.rewrite(release, namespace, version, fail)
         except (Conflict, ReleaseMissing):
             return False
 
@@ -156,39 +97,39 @@ class SecretRecords:
             info["description"] = "being uninstalled by openstack-controller"
             return True
 
-        self._rewrite(release, namespace, version, begin, {REMOVAL_LABEL: str(version)})
+        self._store.rewrite(release, namespace, version, begin, {REMOVAL_LABEL: str(version)})
 
     def relabel(self, release: str, namespace: str, version: int, labels: Mapping[str, str]) -> None:
-        name = f"sh.helm.release.v1.{release}.v{version}"
+        name = record_name(release, version)
         patch = {"metadata": {"labels": dict(labels)}}
         if self._kube.merge_patch(SECRET, name, namespace, patch) is None:
             raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
 
     def manifest(self, release: str, namespace: str, version: int) -> RenderedRelease:
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         hooks = [
             obj for hook in record.get("hooks") or [] for obj in parse_manifests(hook.get("manifest", ""))
         ]
         return RenderedRelease(parse_manifests(str(record.get("manifest", ""))), tuple(hooks))
 
     def given_values(self, release: str, namespace: str, version: int) -> Values:
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         return record.get("config") or {}
 
     def effective_values(self, release: str, namespace: str, version: int) -> Values:
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         defaults, given = (record.get("chart") or {}).get("values") or {}, record.get("config") or {}
         return coalesced(defaults, given)
 
     def chart(self, release: str, namespace: str, version: int) -> tuple[str, str]:
         """Name and version of the chart that this revision was made of. Raises ReleaseMissing."""
-        made_of = (self._read(release, namespace, version)[1].get("chart") or {}).get("metadata") or {}
+        made_of = (self._store.read(release, namespace, version)[1].get("chart") or {}).get("metadata") or {}
         return str(made_of.get("name") or ""), str(made_of.get("version") or "")
 
     def required_objects(
         self, release: str, namespace: str, version: int, *, names: Collection[str] | None = None
     ) -> tuple[KubeObject, ...]:
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         texts = list(split_documents(str(record.get("manifest", ""))))
         hooks = [hook for hook in record.get("hooks") or [] if stays(hook)]
         # Helm's own order: by weight, then by name.
@@ -201,13 +142,13 @@ class SecretRecords:
         return tuple(obj for obj in objects if names is None or str(obj["metadata"]["name"]) in names)
 
     def leave_out(self, release: str, namespace: str, version: int, objects: Collection[ObjectId]) -> None:
-        self._insist(release, namespace, version, lambda record: leave_out(record, namespace, objects))
+        self._store.insist(release, namespace, version, lambda record: leave_out(record, namespace, objects))
 
     def hook_objects(self, release: str, namespace: str) -> Collection[ObjectId]:
         found: set[ObjectId] = set()
-        for version in self._versions(release, namespace):
+        for version in self._store.versions(release, namespace):
             try:
-                _, record = self._read(release, namespace, version)
+                _, record = self._store.read(release, namespace, version)
             except HelmFailed:
                 continue  # removed from the history since then, or unreadable
             for hook in record.get("hooks") or []:
@@ -218,46 +159,34 @@ class SecretRecords:
 
     def recorded_hooks(self, release: str, namespace: str) -> list[dict[str, Any]]:
         """Hooks of the newest revision as Helm has recorded them. Raises ReleaseMissing and HelmFailed."""
-        version = self._newest(release, namespace)
+        version = self._store.newest(release, namespace)
         if version is None:
             raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
-        return self._read(release, namespace, version)[1].get("hooks") or []
+        return self._store.read(release, namespace, version)[1].get("hooks") or []
 
     def unreadable(self, release: str, namespace: str) -> tuple[str, ...]:
         """Names of the release's unreadable records: Helm reads all records at each action."""
         found = []
-        for version in self._versions(release, namespace):
+        for version in self._store.versions(release, namespace):
             try:
-                self._read(release, namespace, version)
+                self._store.read(release, namespace, version)
             except ReleaseMissing:
                 continue
             except HelmFailed:
-                found.append(f"sh.helm.release.v1.{release}.v{version}")
+                found.append(record_name(release, version))
         return tuple(found)
 
     def keep_volumes(self, release: str, namespace: str, version: int, volumes: Collection[VolumeId]) -> None:
-        self._insist(release, namespace, version, lambda record: keep_volumes(record, namespace, volumes))
-
-    def _insist(
-        self, release: str, namespace: str, version: int, change: Callable[[dict[str, Any]], bool]
-    ) -> None:
-        """Changes an existing record, also if others write it at the same time."""
-        for _ in range(_ATTEMPTS):
-            try:
-                self._rewrite(release, namespace, version, change)
-            except Conflict:
-                continue  # Helm wrote in between, so the record is read again
-            except ReleaseMissing:
-                return
-            return
-        raise Conflict(f"the record of release {release} changes faster than it can be read")
+        self._store.insist(
+            release, namespace, version, lambda record: keep_volumes(record, namespace, volumes)
+        )
 
     def claims(self, release: str, namespace: str) -> tuple[str, ...]:
         return tuple(self._claims(release, namespace))
 
     def _claims(self, release: str, namespace: str) -> dict[str, str]:
         """Their uids by their names, sorted."""
-        version = self._newest(release, namespace)
+        version = self._store.newest(release, namespace)
         if version is None:
             return {}
         recorded = self.manifest(release, namespace, version)
@@ -273,10 +202,10 @@ class SecretRecords:
         return {name: uid for name, uid in sorted(ours.items()) if (CLAIM, namespace, name) in names}
 
     def removal(self, release: str, namespace: str) -> RemovalState:
-        version = self._newest(release, namespace)
+        version = self._store.newest(release, namespace)
         if version is None:
             raise ReleaseMissing(f"there is no release {release} in namespace {namespace}")
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         hooks = [hook for hook in record.get("hooks") or [] if is_of_the_uninstall(hook)]
         return RemovalState(
             str((record.get("info") or {}).get("status", "")),
@@ -286,10 +215,10 @@ class SecretRecords:
     def delete_hooks(
         self, release: str, namespace: str, *, of_the_uninstall: bool = False
     ) -> tuple[str, ...]:
-        version = self._newest(release, namespace)
+        version = self._store.newest(release, namespace)
         if version is None:
             return ()
-        _, record = self._read(release, namespace, version)
+        _, record = self._store.read(release, namespace, version)
         deleted: list[str] = []
         for hook in record.get("hooks") or []:
             if of_the_uninstall != is_of_the_uninstall(hook) and not is_of_both(hook):
@@ -319,7 +248,7 @@ class SecretRecords:
         return is_hook and identify(recorded, namespace) in self.hook_objects(release, namespace)
 
     def delete_claims(self, release: str, namespace: str) -> tuple[str, ...]:
-        version = self._newest(release, namespace)
+        version = self._store.newest(release, namespace)
         if version is None:
             return ()
         # A StatefulSet would create again the claims that are deleted before it.
@@ -346,54 +275,9 @@ class SecretRecords:
                 )
             self._sleep(0.2)
 
-    def _newest(self, release: str, namespace: str) -> int | None:
-        return max(self._versions(release, namespace), default=None)
-
-    def _versions(self, release: str, namespace: str) -> list[int]:
-        records = self._kube.list_metadata(
-            SECRET, namespace, labels=f"owner=helm,name={release}", fields=f"type={RECORD_TYPE}"
-        )
-        versions = [str(one["metadata"]["labels"].get("version", "")) for one in records]
-        return [int(version) for version in versions if version.isdigit()]
-
-    def _read(self, release: str, namespace: str, version: int) -> tuple[KubeObject, dict[str, Any]]:
-        name = f"sh.helm.release.v1.{release}.v{version}"
-        secret = self._kube.get(SECRET, name, namespace)
-        if secret is None:
-            raise ReleaseMissing(f"release {release} has no revision {version} in namespace {namespace}")
-        return secret, decode_record(str((secret.get("data") or {}).get("release", "")), name)
-
-    def _rewrite(
-        self,
-        release: str,
-        namespace: str,
-        version: int,
-        change: Callable[[dict[str, Any]], bool],
-        marks: Mapping[str, str] | None = None,
-    ) -> bool:
-        """Changes a record if `change` says so, or if it lacks a label of `marks`, only if it is unchanged
-        since it was read.
-        """
-        secret, record = self._read(release, namespace, version)
-        metadata = {key: part for key, part in secret["metadata"].items() if key != "managedFields"}
-        labels = metadata.get("labels") or {}
-        marked = {**labels, **(marks or {})}
-        if not change(record) and marked == labels:
-            return False
-        metadata["labels"] = {**marked, "status": str(record["info"]["status"])}
-        data = {**secret["data"], "release": encode_record(record)}
-        rewritten = {**secret, "metadata": metadata, "data": data}
-        self._kube.replace({"apiVersion": "v1", "kind": "Secret", **rewritten})
-        return True
-
 
 def _is_of_others(live: KubeObject, recorded: Mapping[str, Any], release: str, namespace: str) -> bool:
     return owner_of(live["metadata"], recorded["metadata"], release, namespace).ownership == Ownership.OTHERS
-
-
-def _modified(labels: Mapping[str, str]) -> float:
-    stamp = labels.get("modifiedAt") or labels.get("createdAt") or ""
-    return float(stamp) if stamp.isdigit() else 0.0
 
 
 def _cut_off(status: str) -> bool:

@@ -9,27 +9,20 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from controller.domain.api.reasons import Reason
 from controller.domain.api.region_name import is_served_in
-from controller.domain.hosts.host_facts import is_automatic
 from controller.domain.maintenance.move_choice import (
-    Availability,
-    BudgetRequest,
     Mode,
-    QueuedMaintenance,
-    decide_queue,
-    share_slots,
-    waits_for_slots,
 )
 from controller.domain.maintenance.network_moves import given_lately
 from controller.domain.maintenance.obstacles import Obstacle, planned_moves, stranded
 from controller.domain.maintenance.outcome import MaintenanceSnapshot, report_phase, stopped_text
-from controller.domain.maintenance.server_moves import Phase, may_begin
-from controller.domain.shared.cloud_facts import MARK, CloudView
+from controller.domain.maintenance.server_moves import Phase
+from controller.domain.shared.cloud_facts import CloudView
 from controller.errors import (
     CloudRefused,
     CloudUnavailable,
@@ -48,9 +41,10 @@ from controller.reconcile.hosts.retry_pauses import AGAIN_AFTER
 from controller.reconcile.maintenance.compute_silence import QUIET
 from controller.reconcile.maintenance.deletion import BUSY_EVERY, IDLE_EVERY, MaintenanceDeletion
 from controller.reconcile.maintenance.elapsed_times import ElapsedTimes
-from controller.reconcile.maintenance.errors import REFUSED, MaintenanceErrors
+from controller.reconcile.maintenance.errors import MaintenanceErrors
 from controller.reconcile.maintenance.maintained_hosts import MaintainedHosts, missing
 from controller.reconcile.maintenance.maintenance_finalizer import add_finalizer, has_finalizer
+from controller.reconcile.maintenance.maintenance_shares import MaintenanceShares, Share
 from controller.reconcile.maintenance.move_rounds import MoveRounds, ObservedMoves
 from controller.reconcile.maintenance.network_moves import AgentQueries, with_those_kept, write_moves
 from controller.reconcile.maintenance.out_of_service import HostDisabler
@@ -76,19 +70,6 @@ VIEW_GOOD_FOR = 2.5
 SETTLED_AFTER = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one maintenance may do beside the others.
-
-    `queue_reason`: why it may not begin; `slots`: how many servers it may begin to move now; `waits`: who
-    has them, where it has none.
-    """
-
-    queue_reason: str = ""
-    slots: int = 0
-    waits: str = ""
-
-
 class MaintenancesReconciler:
     """Serves every ComputeMaintenance of the region in one namespace. One thread at a time."""
 
@@ -109,8 +90,8 @@ class MaintenancesReconciler:
         self._access = access
         self._hosts = hosts
         self._namespace = namespace
-        self._findings = findings
         self._out = HostDisabler(kube, clock, namespace, quiet)
+        self._shares = MaintenanceShares(self._out, findings)
         self._status = StatusWriter(kube, clock, events)
         self._order = FairOrder()
         self._disks = DiskRecords(kube, clock, namespace)
@@ -152,10 +133,7 @@ class MaintenancesReconciler:
         records = self._disks.read()
         others = self._hosts.taking(osdpl, view)
         works = [one.judged(records, others) for one in self._hosts.located(works, osdpl, view)]
-        queue = self._queue(works, view)
-        claims = [self._claim(work, view, queue) for work in works]
-        slots = share_slots(claims)
-        waits = waits_for_slots(claims, slots)
+        shares = self._shares.of(works, view)
         moves = given_lately((move, work.now) for work in works for move in work.network)
         leaving = [work.host for work in works if not work.deleting and not work.planning]
         agents = AgentQueries(cloud, view, given=moves, leaving=leaving)
@@ -167,8 +145,8 @@ class MaintenancesReconciler:
                 pauses.append(BUSY_EVERY)
                 break
             self._order.reached((work.created, work.name))
-            share = Share(queue.get(work.name, ""), slots[work.name], waits.get(work.name, ""))
-            pauses.append(self._errors.met(work, partial(self._serve, work, cloud, view, agents, share)))
+            serve = partial(self._serve, work, cloud, view, agents, shares[work.name])
+            pauses.append(self._errors.met(work, serve))
         return min([IDLE_EVERY, *pauses])
 
     def _read(self, listed: Sequence[KubeObject]) -> list[MaintenanceWork]:
@@ -200,56 +178,6 @@ class MaintenancesReconciler:
             if not there[work.region.name]:
                 self._errors.without_region(work)
 
-    # -- who may do how much ------------------------------------------------------------------------
-
-    def _queue(self, works: Sequence[MaintenanceWork], view: CloudView) -> dict[str, str]:
-        # One for a dead node takes nothing out of service that is in it, and one for a host that is nowhere
-        # nothing at all. One that is rolled back has its host until that is done.
-        wanting = [
-            work
-            for work in works
-            if work.spec.mode != Mode.EVACUATE
-            and (work.started or not work.deleting)
-            and missing(work, view) is None
-        ]
-        queued = [_queued(work) for work in wanting if not work.planning]
-        away = frozenset(
-            one.host
-            for one in view.services
-            if not one.up or (not one.enabled and one.reason.startswith(MARK))
-        )
-        availability = Availability(away, view.aggregates)
-        queue = decide_queue(queued, availability)
-        for plan in (work for work in wanting if work.planning):
-            # It takes no place; its status says what a maintenance in its place would say.
-            queue[plan.name] = decide_queue([*queued, _queued(plan)], availability)[plan.name]
-        return queue
-
-    def _claim(self, work: MaintenanceWork, view: CloudView, queue: Mapping[str, str]) -> BudgetRequest:
-        """What begins nothing leaves the slots to others."""
-        now = work.now
-        idle = (
-            work.planning
-            or work.deleting
-            or bool(queue.get(work.name) or self._stopped(work))
-            or now - work.started > work.spec.deadline
-            or self._out.obstacle(work, view) is not None
-            or work.reason in REFUSED
-        )
-        waiting = [one for one in work.entries.values() if may_begin(one, now)]
-        return BudgetRequest(
-            name=work.name,
-            created=work.created,
-            waiting=0 if idle else len(waiting),
-            moving=work.moving,
-            per_host=work.spec.per_host,
-            per_region=work.spec.per_region,
-        )
-
-    def _stopped(self, work: MaintenanceWork) -> str:
-        """Why an evacuation that began by itself goes no further, empty while it does."""
-        return self._findings.stopped() if is_automatic(work.obj) else ""
-
     # -- one maintenance ----------------------------------------------------------------------------
 
     def _serve(
@@ -270,7 +198,7 @@ class MaintenancesReconciler:
         if not has_finalizer(work.obj):
             add_finalizer(self._kube, work.obj)
             return 0.0
-        stopped = self._stopped(work)
+        stopped = self._shares.stopped(work)
         if not work.started and (stopped or share.queue_reason):
             reason = Reason.TOO_MANY_UNHEALTHY if stopped else Reason.QUEUED
             self._status.write(work, work.status_with(Phase.WAITING, reason, stopped or share.queue_reason))
@@ -390,8 +318,3 @@ class MaintenancesReconciler:
             text = f"{text}; {share.waits}"
         volumes = sum(one.volumes for one in commands.present.values())
         return ObservedStatus(phase, reason, text, commands.entries, network, work.started, volumes)
-
-
-def _queued(work: MaintenanceWork) -> QueuedMaintenance:
-    most = work.spec.most_unavailable
-    return QueuedMaintenance(work.name, work.host, work.created, bool(work.started), most)

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
-from sandbox.cluster import Sandbox, take_down
+from sandbox.cluster import Sandbox
 from sandbox.openstack.cloud import Cloud
+from sandbox.take_down import take_down
 from tests.cluster.region import Region
 from tests.openstack.proxy import Proxy, proxied
 from tests.openstack.servers.bed import ServersBed

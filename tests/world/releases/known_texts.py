@@ -64,7 +64,7 @@ def known_texts() -> Iterator[None]:
         f"{_RECORDS}.parse_manifests": _parse_manifests,
         f"{_HOOKS}.parse_manifests": _parse_manifests,
         f"{_HELM}.parse_manifests": _parse_manifests,
-        f"{_RECORDS}.decode_record": _decode_record,
+        "controller.adapters.helm.record_secrets.decode_record": _decode_record,
         f"{_HELM}.decode_record": _decode_record,
         f"{_EXPORT}.clouds_yaml": _clouds_yaml,
         "controller.domain.api.region_spec.parse_features": _parse_features,

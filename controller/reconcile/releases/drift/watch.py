@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from controller.domain.api.keys import BundleKey, ReleaseKey
 from controller.domain.releases.drift.difference import NO_DRIFT, Drift, Drifted, ObjectId
 from controller.domain.shared import backoff, metrics
-from controller.errors import ApiUnavailable, ChartInvalid, HelmFailed, KubeError, ReleaseMissing
+from controller.errors import ApiUnavailable, KubeError
 from controller.ports.helm import Cancellation, ReleaseRecords
 from controller.ports.kubernetes import Kube, KubeObject, MetadataWatch, Resource, resource_of
 from controller.ports.metrics import Metrics, NoMetrics
@@ -29,19 +28,17 @@ from controller.reconcile.releases.drift.compare import (
     cannot_compare,
     compare,
     correct,
-    identify,
-    is_named,
     not_comparable,
 )
 from controller.reconcile.releases.drift.index import DriftIndex, Followed, Tracked
+from controller.reconcile.releases.drift.recorded_objects import recorded_objects
+from controller.reconcile.releases.drift.schedule import ComparisonSchedule
 from controller.reconcile.releases.drift.unanswered_objects import UnansweredObjects
 from controller.reconcile.releases.parts import DriftRates
 from controller.reconcile.shared.action_log import log_action
 
 log = logging.getLogger(__name__)
 
-# An object that changes all the time is compared no more often than this, in seconds.
-QUIET = 1.0
 # What could not be compared is tried again after so many seconds, if no event does before.
 REFUSED_SECONDS = 300.0
 # The first round over a release that was deployed or found a moment ago is spread over this many seconds,
@@ -91,10 +88,7 @@ class DriftWatch:
         self._measures = measures or NoMetrics()
         self._lock = threading.Lock()
         self._index = DriftIndex()
-        self._touched: dict[ObjectId, float] = {}  # when to compare it, monotonic
-        self._round: deque[ObjectId] = deque()
-        self._unanswered = UnansweredObjects()
-        self._not_before = 0.0
+        self._schedule = ComparisonSchedule(self._index, clock, pace)
         self._failures = 0
 
     # -- for the pass at a bundle
@@ -139,8 +133,8 @@ class DriftWatch:
                 # What was never compared waits for its turn in the round.
                 never = one is not None and not self._index.was_compared(object_)
                 if not never and (one is None or not self._index.is_as_known(object_, one)):
-                    self._touch(object_)
-            touched = bool(self._touched)
+                    self._schedule.touch(object_)
+            touched = self._schedule.has_touched
         if touched:
             self._reconcile_after(0.0)
 
@@ -153,7 +147,7 @@ class DriftWatch:
                 return
             if not gone and self._index.is_as_known(object_, metadata):
                 return
-            after = self._touch(object_)
+            after = self._schedule.touch(object_)
         self._reconcile_after(after)
 
     # -- for the queue
@@ -163,12 +157,11 @@ class DriftWatch:
 
         Raises KubeError when the API server is away; what was due then is due still.
         """
-        now = self._clock.monotonic()
         with self._lock:
-            if now < self._not_before:
-                return self._not_before - now
-            self._unanswered.begin_round()
-            unread, batch = self._due(now)
+            pause = self._schedule.pause()
+            if pause > 0.0:
+                return pause
+            unread, batch = self._schedule.due()
         spent = 0
         try:
             for key in unread:
@@ -186,9 +179,10 @@ class DriftWatch:
             # Events ask for a pass at once, also while the API server is away: they wait as well.
             pause = backoff.RECONNECT_PAUSES.after(self._failures, 1.0)
             with self._lock:
-                self._round.extend(object_ for objects in batch.values() for object_ in objects)
-                self._not_before = self._clock.monotonic() + max(spent / self._pace.qps, pause)
-        return self._next()
+                left = (object_ for objects in batch.values() for object_ in objects)
+                self._schedule.put_back(left, max(spent / self._pace.qps, pause))
+        with self._lock:
+            return self._schedule.until_next()
 
     def correct(self, key: ReleaseKey, revision: int, cancellation: Cancellation) -> Correction:
         """Puts the release's objects right: edited ones by an apply, missing ones by making them again.
@@ -204,7 +198,7 @@ class DriftWatch:
         unanswered = UnansweredObjects()
         done: list[Drifted] = []
         remaining: list[Drifted] = []
-        for object_, obj in (self._objects(key, tracked, desired) or {}).items():
+        for object_, obj in (self._recorded(key, tracked, desired) or {}).items():
             if cancellation.cancelled:
                 break
             try:
@@ -244,53 +238,6 @@ class DriftWatch:
             before = tracked.found.get(object_)
             return Corrected(before, not_comparable(object_, error, before), "")
 
-    def _touch(self, object_: ObjectId) -> float:
-        now = self._clock.monotonic()
-        if object_ in self._unanswered and object_ in self._touched:
-            return self._touched[object_] - now
-        last = self._index.compared(object_)
-        due = now if last is None else max(now, last + QUIET)
-        self._touched[object_] = min(due, self._touched.get(object_, due))
-        return due - now
-
-    def _due(self, now: float) -> tuple[list[ReleaseKey], dict[ReleaseKey, list[ObjectId]]]:
-        """Releases whose manifest is to be read, and objects to compare: first those that have changed."""
-        budget = max(1, int(self._pace.qps))
-        unread = []
-        for key, tracked in self._index.releases.items():
-            if tracked.due > now:
-                continue
-            if not tracked.read:
-                unread.append(key)
-                continue
-            tracked.due = now + self._pace.resync * (0.8 + 0.4 * backoff.steady_jitter("/".join(key)))
-            self._round.extend(tracked.prints)
-            self._index.forget_old_corrections(self._clock.now())
-        touched = [object_ for object_, due in self._touched.items() if due <= now]
-        chosen = sorted(touched, key=lambda one: one in self._unanswered)[:budget]
-        while self._round and len(chosen) < budget:
-            chosen.append(self._round.popleft())
-        batch: dict[ReleaseKey, list[ObjectId]] = {}
-        for object_ in dict.fromkeys(chosen):
-            owners = self._index.owners(object_)
-            if not owners:
-                self._touched.pop(object_, None)
-                self._unanswered.forget(object_)
-            elif self._touched.get(object_, now) <= now or object_ not in self._unanswered:
-                for owner in owners:
-                    batch.setdefault(owner, []).append(object_)
-        return unread[:budget], batch
-
-    def _next(self) -> float | None:
-        with self._lock:
-            now = self._clock.monotonic()
-            times = [*self._touched.values(), *(one.due for one in self._index.releases.values())]
-            if self._round:
-                times.append(now)
-            if not times:
-                return None
-            return max(min(times), self._not_before, now + 0.01) - now
-
     def _read(self, key: ReleaseKey) -> None:
         """Learns which objects the release has, and has their kinds watched."""
         with self._lock:
@@ -312,7 +259,7 @@ class DriftWatch:
             tracked = self._index.releases.get(key)
         if tracked is None:
             return 0
-        found = self._objects(key, tracked, objects)
+        found = self._recorded(key, tracked, objects)
         asked = len(objects)
         while objects:
             object_ = objects.pop(0)  # whatever becomes of it, only the others go back to the round
@@ -325,20 +272,16 @@ class DriftWatch:
                 except ApiUnavailable as error:
                     _log_not_compared(object_, error, key[1])
                     with self._lock:
-                        self._touched[object_] = self._clock.monotonic() + self._unanswered.note(object_)
-                        if self._unanswered.is_away:
+                        if self._schedule.unanswered(object_):
                             raise
                     continue
                 except (KubeError, *MALFORMED) as error:
                     _log_not_compared(object_, error, key[1])
                     # What was found before may well be so still.
                     drifted = tracked.found.get(object_) or cannot_compare(object_, error)
-                    again = self._clock.monotonic() + REFUSED_SECONDS if drifted else 0.0
+                    again = REFUSED_SECONDS if drifted else 0.0
             with self._lock:
-                (self._unanswered.answered if obj else self._unanswered.forget)(object_)
-                self._touched.pop(object_, None)
-                if again:
-                    self._touched[object_] = again
+                self._schedule.compared(object_, answered=bool(obj), again=again)
                 tracked.compared[object_] = self._clock.monotonic()
                 if found is not None:
                     self._settle(key, tracked, object_, drifted, seen)
@@ -354,45 +297,26 @@ class DriftWatch:
                 self._measures.count(metrics.DRIFT_FOUND, release=key[1])
             self._changed_bundle(tracked.followed.bundle)
 
-    def _objects(
-        self, key: ReleaseKey, tracked: Tracked, desired: Iterable[ObjectId]
-    ) -> dict[ObjectId, KubeObject] | None:
-        """Those of the release that are desired; None when the record does not show them."""
-        chosen = set(desired)
-        found = self._recorded(key, tracked, {one.name for one in chosen}) if chosen else {}
-        return None if found is None else {one: obj for one, obj in found.items() if one in chosen}
-
     def _recorded(
-        self, key: ReleaseKey, tracked: Tracked, names: set[str] | None
+        self, key: ReleaseKey, tracked: Tracked, desired: Collection[ObjectId] | None
     ) -> dict[ObjectId, KubeObject] | None:
-        """Objects of the release from its record; None when the record does not show them."""
-        problem = ""
-        found: dict[ObjectId, KubeObject] | None
-        try:
-            objects = self._records.required_objects(key[1], key[0], tracked.followed.revision, names=names)
-            found = {identify(obj, key[0]): obj for obj in objects if is_named(obj)}
-        except ReleaseMissing:
-            # The pass of its bundle sees the same, and knows what to do.
-            found = None
-        except HelmFailed as error:
-            found, problem = None, str(error)
-        except (ChartInvalid, *MALFORMED) as error:
-            # Whatever a record holds, it is this release's alone: others are compared.
-            found, problem = None, f"the record of the release is malformed ({type(error).__name__})"
-            extra = {"object": f"{key[0]}/{key[1]}", "reason": type(error).__name__}
-            log.error("release %s: %s", key[1], problem, extra=extra)
+        """Objects of the release, of all or of those that are desired; None when the record does not show
+        them."""
+        if desired is not None and not desired:
+            return {}
+        recorded = recorded_objects(self._records, key, tracked.followed.revision, desired)
         with self._lock:
-            changed = tracked.error != problem or found is None
-            tracked.error = problem
-            if found is None:
+            changed = tracked.error != recorded.problem or recorded.objects is None
+            tracked.error = recorded.problem
+            if recorded.objects is None:
                 tracked.due = self._clock.monotonic() + self._pace.resync
         if changed:
             self._changed_bundle(tracked.followed.bundle)
-        return found
+        return recorded.objects
 
 
 def _log_not_compared(object_: ObjectId, error: Exception, release: str) -> None:
     extra = {"object": object_.place, "release": release, "reason": type(error).__name__}
     # The text of any other error could quote what a Secret holds.
-    told = str(error) if isinstance(error, KubeError) else "the manifest of the release is malformed"
-    log.warning("cannot compare %s: %s", object_, told, extra=extra)
+    text = str(error) if isinstance(error, KubeError) else "the manifest of the release is malformed"
+    log.warning("cannot compare %s: %s", object_, text, extra=extra)
