@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,6 +21,7 @@ from controller.errors import CloudRefused
 from tests.fakes import cloud_shapes as shapes
 from tests.fakes.cloud import FakeCloud
 from tests.fakes.identity import FakeIdentity
+from tests.fakes.json_server import JsonRequest, serving
 
 # As far as a page goes, whatever is asked for (Nova's max_limit, as it comes).
 PAGE = 1000
@@ -344,38 +344,10 @@ def _fault(path: str, code: int, text: str) -> Answer:
     return code, {names.get(code, "badRequest"): {"code": code, "message": text}}
 
 
-@contextmanager
-def served(cloud: FakeCloud) -> Iterator[CloudServer]:
+def served(cloud: FakeCloud) -> AbstractContextManager[CloudServer]:
     """One that answers until the end of the block."""
-    found: list[CloudServer] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Headers and body in one piece: apart, each answer would wait for an acknowledgement, 40 ms.
-        wbufsize = -1
+    def answer(server: CloudServer, asked: JsonRequest) -> tuple[int, Any]:
+        return server.answer(asked.method, asked.path, json.loads(asked.body) if asked.body else None)
 
-        def _answer(self) -> None:
-            asked = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = found[0].answer(self.command, self.path, json.loads(asked) if asked else None)
-            content = json.dumps(body).encode() if body is not None else b""
-            self.send_response(status)
-            self.send_header("X-Subject-Token", "token")
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = do_DELETE = _answer
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.append(CloudServer(cloud, server.server_address[1]))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield found[0]
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serving(lambda port: CloudServer(cloud, port), answer)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from tests.fakes.json_server import JsonRequest, serving
 
 PASSWORD = "of-the-administrator"
 
@@ -86,44 +84,16 @@ class FakeIdentity:
         return {"token": {**token, **times, "catalog": catalogue}}
 
 
-@contextmanager
-def served_identity() -> Iterator[FakeIdentity]:
+def served_identity() -> AbstractContextManager[FakeIdentity]:
     """One that answers until the end of the block."""
-    found: list[FakeIdentity] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            [identity] = found
-            identity.seen.append((self.path, "X-Auth-Token" in self.headers))
-            self._send(*identity.answer(self.path))
+    def answer(identity: FakeIdentity, asked: JsonRequest) -> tuple[int, Any]:
+        if asked.method == "GET":
+            identity.seen.append((asked.path, asked.has_token))
+            return identity.answer(asked.path)
+        if PASSWORD.encode() not in asked.body:
+            return 401, {}
+        identity.logins += 1
+        return 201, identity.answer(asked.path)[1]
 
-        def do_POST(self) -> None:
-            [identity] = found
-            asked = self.rfile.read(int(self.headers["Content-Length"]))
-            if PASSWORD.encode() not in asked:
-                self._send(401, {})
-                return
-            identity.logins += 1
-            self._send(201, identity.answer(self.path)[1])
-
-        def _send(self, status: int, body: Any) -> None:
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("X-Subject-Token", "token")
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.append(FakeIdentity(server.server_address[1]))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield found[0]
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serving(FakeIdentity, answer)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -19,6 +17,7 @@ from controller.domain.region.smoke import Kind
 from tests.fakes.cloud import FakeCloud
 from tests.fakes.cloud_server import PATHS, Answer, CloudServer, _fault
 from tests.fakes.identity import FakeIdentity
+from tests.fakes.json_server import serving
 
 IMAGE = "/image"
 # Path: what a list of them is called, and one of them.
@@ -191,39 +190,6 @@ class SmokeServer(CloudServer):
         return 204, None
 
 
-@contextmanager
-def served_smoke() -> Iterator[SmokeServer]:
+def served_smoke() -> AbstractContextManager[SmokeServer]:
     """One that answers until the end of the block."""
-    found: list[SmokeServer] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-
-        def _answer(self) -> None:
-            asked = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = found[0].reply(self.command, self.path, asked)
-            content = (
-                body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
-            )
-            self.send_response(status)
-            self.send_header("X-Subject-Token", "token")
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_PUT = do_DELETE = _answer
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.append(SmokeServer(server.server_address[1]))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield found[0]
-    finally:
-        server.shutdown()
-        server.server_close()
+    return serving(SmokeServer, lambda server, asked: server.reply(asked.method, asked.path, asked.body))

@@ -18,9 +18,7 @@ from sandbox.images.build import ensure_image
 from sandbox.images.recipes import ENTRYPOINT, GUEST_HOST, OPENVSWITCH, Recipe
 from sandbox.node import faults
 from sandbox.node.hosts import RealNode, real_nodes
-from sandbox.node.prepare import check_machine
-from sandbox.paths import Layout, sandbox_directory
-from sandbox.take_down import take_down
+from tests.real.sandboxes import real_sandbox
 from tests.real.test_node import wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
@@ -43,19 +41,11 @@ def image_name(recipe: Recipe) -> str:
 @pytest.fixture(scope="module")
 def two() -> Iterator[Sandbox]:
     """Two nodes with the images of a switch and of guests."""
-    try:
-        check_machine(Layout(sandbox_directory(NAME)))
-    except SandboxError as error:
-        pytest.skip(str(error))
-    take_down(NAME)
-    try:
-        box = Sandbox.up(NAME, real=True, nodes=2)
+    with real_sandbox(NAME, nodes=2) as box:
         for recipe in (ENTRYPOINT, OPENVSWITCH, GUEST_HOST):
             box.images().load(ensure_image(recipe, print), [image_name(recipe)])
         box.create_namespace(NAMESPACE, {})
         yield box
-    finally:
-        take_down(NAME)
 
 
 @pytest.fixture(scope="module")

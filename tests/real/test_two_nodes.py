@@ -17,11 +17,9 @@ from sandbox.errors import SandboxError
 from sandbox.node import faults, plan
 from sandbox.node.hosts import RealNode, real_nodes
 from sandbox.node.network import run_in
-from sandbox.node.prepare import check_machine
-from sandbox.paths import Layout, sandbox_directory
 from sandbox.processes import ProcessIdentity, is_running, observe_process, read_pid_file
-from sandbox.take_down import take_down
 from tests.real.conftest import load_base
+from tests.real.sandboxes import real_sandbox
 from tests.real.test_node import processes_of, service, wait_until, web
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
@@ -38,14 +36,8 @@ MEMORY = 12 * 2**30
 @pytest.fixture(scope="module")
 def two() -> Iterator[Sandbox]:
     """A sandbox with two real nodes, and on each a pod that serves."""
-    try:
-        check_machine(Layout(sandbox_directory(NAME)))
-    except SandboxError as error:
-        pytest.skip(str(error))
-    take_down(NAME)
-    try:
-        began = time.monotonic()
-        box = Sandbox.up(NAME, real=True, nodes=2)
+    began = time.monotonic()
+    with real_sandbox(NAME, nodes=2) as box:
         print(f"two nodes Ready after {time.monotonic() - began:.0f} s")
         load_base(box)
         box.create_namespace(NAMESPACE, {})
@@ -54,8 +46,6 @@ def two() -> Iterator[Sandbox]:
         for node in (ONE, OTHER):
             wait_until(partial(answers, box, node, node), f"no pod on {node.name}")
         yield box
-    finally:
-        take_down(NAME)
 
 
 @pytest.fixture(autouse=True)

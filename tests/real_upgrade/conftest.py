@@ -9,11 +9,8 @@ import pytest
 
 from sandbox.cluster import Sandbox
 from sandbox.demo_real import RealDemo, load_region_images, run_real_demo
-from sandbox.errors import SandboxError
-from sandbox.node.prepare import check_machine
-from sandbox.paths import Layout, sandbox_directory
-from sandbox.take_down import take_down
 from tests.real.region import client_pod, edit, wait_ready
+from tests.real.sandboxes import real_sandbox
 
 # A sandbox that runs already: it is used as it is, and left running.
 KEPT = os.environ.get("OSCTL_REAL_UPGRADE_SANDBOX", "")
@@ -32,14 +29,7 @@ TWO_APIS = {
 @pytest.fixture(scope="session")
 def region() -> Iterator[Sandbox]:
     """A region of BEFORE with two pods of each API, Ready; the node has the images of all versions."""
-    try:
-        check_machine(Layout(sandbox_directory(NAME)))
-    except SandboxError as error:
-        pytest.skip(str(error))
-    if not KEPT:
-        take_down(NAME)
-    try:
-        box = Sandbox.up(NAME, real=True)
+    with real_sandbox(NAME, kept=bool(KEPT)) as box:
         if not KEPT:
             run_real_demo(box, print, RealDemo(series=BEFORE))
         for series in AFTER:
@@ -48,9 +38,6 @@ def region() -> Iterator[Sandbox]:
         edit(box, {"services": TWO_APIS, "upgrade": {"gates": "Smoke", "healthyFor": "15s"}})
         wait_ready(box)
         yield box
-    finally:
-        if not KEPT:
-            take_down(NAME)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tests.sweep_summary import SEARCHED
 from tests.world.truth import Violated
@@ -118,6 +118,33 @@ def fresh_seeds(count: int) -> range:
     return range(first, first + count)
 
 
+class PlayedWorld(Protocol):
+    """A world as a plot needs it."""
+
+    story: list[str]
+    met: Counter[str]
+
+    def begin(self) -> None: ...
+
+
+W = TypeVar("W", bound=PlayedWorld)
+Outcome = tuple[Violated | None, list[str], Counter[str]]
+
+
+def played(
+    world: W, plot: Plot, step: Callable[[W, Event], None], come_to_rest: Callable[[W], None]
+) -> Outcome:
+    """Runs the plot: what was violated, the story, and what was met."""
+    try:
+        world.begin()
+        for event in plot.events:
+            step(world, event)
+        come_to_rest(world)
+    except Violated as found:
+        return found, world.story, world.met
+    return None, world.story, world.met
+
+
 @dataclass(frozen=True)
 class Play:
     """A world to search in. `perform` runs a plot: what was violated, the story, and what was met.
@@ -128,7 +155,7 @@ class Play:
     events: Sequence[str]
     themes: Mapping[str, Motif]
     setting: Callable[[random.Random], Any]
-    perform: Callable[[Plot], tuple[Violated | None, list[str], Counter[str]]]
+    perform: Callable[[Plot], Outcome]
     inner: Sequence[str]
     during: Sequence[str]
 
@@ -188,6 +215,13 @@ class Play:
                 if len(report.found) >= most:
                     break
         report.seconds = time.monotonic() - began
+        return report
+
+    def sweep(self, part: int, parts: int, size: int, record: Callable[[str, object], None]) -> Report:
+        """One part of a long search in sequences that were never drawn: nothing forbidden happens in it."""
+        report = self.search(fresh_seeds(parts * size)[part * size : (part + 1) * size])
+        report.tell(record)
+        report.holds()
         return report
 
     def shortened(self, plot: Plot, violation: Violated) -> Found:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
-from tests.world.driver import Event, Motif, Play, Plot
+from tests.world.driver import Event, Motif, Outcome, Play, Plot, played
 from tests.world.events import EVENTS, happen
 from tests.world.rest import come_to_rest
-from tests.world.truth import Violated
 from tests.world.world import Setting, World
 
 # After so many of a hundred events the world stands still until our processes have had a look.
@@ -232,18 +230,9 @@ def step(world: World, event: Event) -> None:
         world.run(*ORDERS[event.numbers[-2] % len(ORDERS)])
 
 
-def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
-    """Runs the plot: what was violated, the story, and what was met."""
-    world = World(plot.setting)
-    violation: Violated | None = None
-    try:
-        world.begin()
-        for event in plot.events:
-            step(world, event)
-        come_to_rest(world)
-    except Violated as found:
-        violation = found
-    return violation, world.story, world.met
+def perform(plot: Plot) -> Outcome:
+    """In a world of its own."""
+    return played(World(plot.setting), plot, step, come_to_rest)
 
 
 PLAY = Play(

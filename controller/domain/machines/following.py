@@ -22,6 +22,7 @@ from controller.domain.machines.writes import (
     Verb,
     Write,
     has_finalizer,
+    status_write,
     summed_up,
     with_finalizers,
 )
@@ -54,7 +55,7 @@ def next_of_following(seen: Snapshot, target: Target, now: float) -> Write | Non
     if followed is not None:
         because = "the source differs from its mirror"
         return Write(Verb.REPLACE, Part.SOURCE, followed, because, _overwritten(source, followed))
-    return _status(source, mirror) or say(
+    return status_write(mirror, source, Part.SOURCE, restored_status) or say(
         source,
         reason=Reason.RESOURCE_SYNCHRONIZED,
         message="the source is the same as its mirror",
@@ -114,14 +115,3 @@ def _marks(source: Raw, restored: Raw) -> dict[str, Any]:
         marks = {**left, **(restored["metadata"].get(field) or {})}
         metadata = {key: value for key, value in {**metadata, field: marks}.items() if key != field or value}
     return metadata
-
-
-def _status(source: Raw, mirror: Raw) -> Write | None:
-    """The mirror's status of its machines, if it describes the newest generation."""
-    status = mirror.get("status") or {}
-    if status.get("observedGeneration") != mirror["metadata"].get("generation"):
-        return None
-    after = restored_status(status, source)
-    if after == (source.get("status") or {}):
-        return None
-    return Write(Verb.STATUS, Part.SOURCE, {**source, "status": after}, "the machines are in another state")

@@ -29,6 +29,7 @@ from controller.domain.machines.writes import (
     Write,
     has_finalizer,
     is_deleting,
+    status_write,
     summed_up,
     with_finalizers,
 )
@@ -43,7 +44,7 @@ def next_of_mirroring(seen: Snapshot, target: Target, now: float) -> Write | Non
         return None
     return (
         _old_templates(seen, made.template)
-        or _status(seen.source, seen.mirror)
+        or status_write(seen.source, seen.mirror, Part.MIRROR, mirrored_status)
         or say(
             seen.source,
             reason=Reason.RESOURCE_SYNCHRONIZED,
@@ -151,14 +152,3 @@ def _old_templates(seen: Snapshot, wanted: str) -> Write | None:
             if write is not None:
                 return write
     return None
-
-
-def _status(source: Raw, mirror: Raw) -> Write | None:
-    """The source's status of its machines, if it describes the newest generation."""
-    status = source.get("status") or {}
-    if status.get("observedGeneration") != source["metadata"].get("generation"):
-        return None
-    after = mirrored_status(status, mirror)
-    if after == (mirror.get("status") or {}):
-        return None
-    return Write(Verb.STATUS, Part.MIRROR, {**mirror, "status": after}, "the machines are in another state")

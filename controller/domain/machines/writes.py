@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -123,3 +123,16 @@ def summed_up(problems: tuple[Problem, ...]) -> str:
     listed = "; ".join(map(str, problems[:5]))
     more = len(problems) - 5
     return f"{listed}; and {more} more" if more > 0 else listed
+
+
+def status_write(
+    observed: Raw, copy: Raw, part: Part, converted: Callable[[Raw, Raw], dict[str, Any]]
+) -> Write | None:
+    """The copy's status of its machines, if the observed one describes the newest generation."""
+    status = observed.get("status") or {}
+    if status.get("observedGeneration") != observed["metadata"].get("generation"):
+        return None
+    after = converted(status, copy)
+    if after == (copy.get("status") or {}):
+        return None
+    return Write(Verb.STATUS, part, {**copy, "status": after}, "the machines are in another state")

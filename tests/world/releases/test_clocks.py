@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from tests.world.driver import Event
@@ -12,13 +9,6 @@ from tests.world.releases.search import PLAY
 from tests.world.releases.world import Setting
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_a_failure_noted_by_a_clock_that_was_ahead_is_tried_again() -> None:

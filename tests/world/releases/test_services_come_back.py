@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 
 from tests.world.driver import Draw, Event
@@ -16,13 +13,6 @@ from tests.world.releases.world import Setting, World
 pytestmark = pytest.mark.slow
 
 MARIADB = list(SERVICE_OF).index("mariadb")
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def test_what_needs_it_is_installed_once_it_has_gone_and_come_back() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -12,13 +10,6 @@ import pytest
 from tests.fakes.kube import FakeKube
 from tests.sweeps import swept
 from tests.world.releases.search import PLAY
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 class CopyingKube(FakeKube):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +15,6 @@ from tests.world.releases.world import Setting, World
 pytestmark = pytest.mark.slow
 
 WITHOUT_CLAIM: dict[str, Any] = {"services": {"image": {"glance": {"values": {"claim": False}}}}}
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def edit_during(world: World, hook: str, **spec: Any) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 from controller.domain.restores.restore_state import Phase
-from tests.world.driver import Draw, Event, Motif, Play, Plot
+from tests.world.driver import Draw, Event, Motif, Outcome, Play, Plot, played
 from tests.world.restores.world import WRITERS, World, printed
 from tests.world.truth import Violated
 
@@ -98,17 +97,9 @@ def come_to_rest(world: World) -> None:
     world.met[f"ends {restore.phase if restore else 'without one'}"] += 1
 
 
-def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
-    """Runs the plot: what was violated, the story, and what was met."""
-    world = World()
-    try:
-        world.begin()
-        for event in plot.events:
-            step(world, event)
-        come_to_rest(world)
-    except Violated as found:
-        return found, world.story, world.met
-    return None, world.story, world.met
+def perform(plot: Plot) -> Outcome:
+    """In a world of its own."""
+    return played(World(), plot, step, come_to_rest)
 
 
 def step(world: World, event: Event) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping
 
-from tests.world.driver import Draw, Event, Motif, Play, Plot
+from tests.world.driver import Draw, Event, Motif, Outcome, Play, Plot, played
 from tests.world.truth import Violated
 from tests.world.upgrades.small_region import CHARTS, NEW, OLD, OTHER
 from tests.world.upgrades.world import COMPUTES, Setting, World
@@ -220,17 +219,9 @@ def come_to_rest(world: World) -> None:
         raise Violated("rest", f"core writes at rest: {world.kube.writes}")
 
 
-def perform(plot: Plot) -> tuple[Violated | None, list[str], Counter[str]]:
-    """Runs the plot: what was violated, the story, and what was met."""
-    world = World(plot.setting)
-    try:
-        world.begin()
-        for event in plot.events:
-            step(world, event)
-        come_to_rest(world)
-    except Violated as found:
-        return found, world.story, world.met
-    return None, world.story, world.met
+def perform(plot: Plot) -> Outcome:
+    """In a world of its own."""
+    return played(World(plot.setting), plot, step, come_to_rest)
 
 
 def step(world: World, event: Event) -> None:
