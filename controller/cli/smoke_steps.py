@@ -9,13 +9,13 @@ from ipaddress import ip_address, ip_network
 from controller.domain.api.conditions import timestamp
 from controller.domain.region.smoke import (
     LISTED_SERVICES,
-    REQUIRED_SERVICES,
     Outcome,
     SmokeProject,
     StepResult,
     next_to_remove,
     project_tags,
-    steps_for,
+    required_services,
+    step_is_wanted,
 )
 from controller.domain.shared.redaction import redact_urls
 from controller.errors import CloudRefused, CloudUnavailable, ControllerError
@@ -28,7 +28,6 @@ REMOVE_SECONDS = 180.0
 # Its packets do not leave their network (RFC 5737).
 CIDR = "192.0.2.0/24"
 CONTENT = b"a disk of a smoke check, which nothing boots from\n" * 10_486
-BLOCK_STORAGE = "block-storage"
 # Errors of libraries for a malformed answer.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError)
 
@@ -78,19 +77,16 @@ class SmokeRun:
         self._maybe("image", self._image, "project")
         self._maybe("network", self._network, "project")
         self._maybe("port", self._port, "network")
-        if BLOCK_STORAGE in self._services:
-            self._maybe("volume", self._volume, "project")
+        self._maybe("volume", self._volume, "project")
         self._maybe("flavor", self._flavor, "project")
         self._maybe("server", self._server, "image", "port", "flavor")
-        if BLOCK_STORAGE in self._services:
-            self._maybe("attachment", self._attach, "server", "volume")
+        self._maybe("attachment", self._attach, "server", "volume")
 
     # -- execution of steps ------------------------------------------------------------------
 
     def _maybe(self, step: str, work: Callable[[], str], *needs: str) -> None:
-        """A step that a check of one service may leave out."""
-        wanted = steps_for(self.service) if self.service else None
-        if wanted is None or step in wanted:
+        """A step that a check of one service, or of a region without some service, may leave out."""
+        if step_is_wanted(step, self.service, self._services):
             self._attempt(step, work, *needs)
 
     def _attempt(self, step: str, work: Callable[[], str], *needs: str, until: float | None = None) -> None:
@@ -141,7 +137,7 @@ class SmokeRun:
 
     def _token(self) -> str:
         self._services = self.cloud.services()
-        missing = [one for one in REQUIRED_SERVICES if one not in self._services]
+        missing = [one for one in required_services(self.service) if one not in self._services]
         if missing:
             raise StepFailed(f"the catalogue has no {', '.join(missing)}")
         return f"services: {', '.join(sorted(self._services))}"

@@ -171,25 +171,34 @@ class OpenStackSmoke:
         return tuple(self._leftovers(project))
 
     def _leftovers(self, project: SmokeProject) -> Iterator[Leftover]:
+        """A service that the catalogue does not have holds nothing."""
+        there = self.services()
         mine = {"all_tenants": "1", "project_id": project.id}
-        servers = self._calls.pages("compute", "/servers/detail", "servers", mine, NOVA)
-        for one in _only_of(project.id, servers, "tenant_id", "/servers"):
-            yield Leftover(Kind.SERVER, str(one["id"]))
-        if "block-storage" in self.services():
+        if "compute" in there:
+            servers = self._calls.pages("compute", "/servers/detail", "servers", mine, NOVA)
+            for one in _only_of(project.id, servers, "tenant_id", "/servers"):
+                yield Leftover(Kind.SERVER, str(one["id"]))
+        if "block-storage" in there:
             volumes = self._calls.pages("block_storage", "/volumes/detail", "volumes", mine, "")
             for one in _only_of(project.id, volumes, "os-vol-tenant-attr:tenant_id", "/volumes"):
                 yield Leftover(Kind.VOLUME, str(one["id"]))
+        if "network" in there:
+            yield from self._left_networks(project)
+        if "image" in there:
+            for one in self._of_project("image", "/images", "images", {"owner": project.id}):
+                yield Leftover(Kind.IMAGE, str(one["id"]))
+        if "compute" in there:
+            hidden = {"is_public": "None"}
+            for one in self._calls.pages("compute", "/flavors/detail", "flavors", hidden, NOVA):
+                if one.get("name") == project.name:
+                    yield Leftover(Kind.FLAVOR, str(one["id"]))
+
+    def _left_networks(self, project: SmokeProject) -> Iterator[Leftover]:
         for one in self._of_project("network", "/ports", "ports", {"project_id": project.id}):
             if not str(one.get("device_owner") or "").startswith(_NEUTRONS_OWN):
                 yield Leftover(Kind.PORT, str(one["id"]))
         for one in self._of_project("network", "/networks", "networks", {"project_id": project.id}):
             yield Leftover(Kind.NETWORK, str(one["id"]))
-        for one in self._of_project("image", "/images", "images", {"owner": project.id}):
-            yield Leftover(Kind.IMAGE, str(one["id"]))
-        hidden = {"is_public": "None"}
-        for one in self._calls.pages("compute", "/flavors/detail", "flavors", hidden, NOVA):
-            if one.get("name") == project.name:
-                yield Leftover(Kind.FLAVOR, str(one["id"]))
 
     def _of_project(
         self, service: str, path: str, name: str, query: Mapping[str, str]
@@ -206,8 +215,9 @@ class OpenStackSmoke:
         # Neutron creates a security group for each project, which only an administrator can remove, and
         # creates it again at each list of the project's groups.
         query = {"project_id": project.id}
-        for one in self._of_project("network", "/security-groups", "security_groups", query):
-            self.remove(Leftover(Kind.SECURITY_GROUP, str(one["id"])))
+        if "network" in self.services():
+            for one in self._of_project("network", "/security-groups", "security_groups", query):
+                self.remove(Leftover(Kind.SECURITY_GROUP, str(one["id"])))
         self._calls.send("DELETE", "identity", f"/projects/{project.id}", None)
 
     def close(self) -> None:

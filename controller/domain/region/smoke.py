@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +12,25 @@ _UNTIL = "osctl-smoke-until-"
 
 REQUIRED_SERVICES = ("identity", "image", "network", "compute")
 """Without each of them there is no server. Of block storage a region may have none."""
+
+# What the catalogue must have for the check of one service; for all others a login is enough.
+_REQUIRED_BY = {
+    "": REQUIRED_SERVICES,
+    "compute": REQUIRED_SERVICES,
+    "networking": ("identity", "network"),
+    "block-storage": ("identity", "block-storage"),
+    "image": ("identity", "image"),
+}
+# What the steps that make a server use. A check of one service leaves out what the region does not have.
+_STEP_USES = {
+    "image": ("image",),
+    "network": ("network",),
+    "port": ("network",),
+    "volume": ("block-storage",),
+    "flavor": ("compute",),
+    "server": REQUIRED_SERVICES,
+    "attachment": (*REQUIRED_SERVICES, "block-storage"),
+}
 
 # What a check of one service has beside the login and a project. A list shows that an API reads its database.
 _IMAGE_ALONE = frozenset({"image"})
@@ -31,6 +50,21 @@ def steps_for(service: str) -> frozenset[str] | None:
     if service == "identity" or service in LISTED_SERVICES:
         return frozenset()
     return _IMAGE_ALONE if service == "image" else None
+
+
+def required_services(service: str) -> tuple[str, ...]:
+    """The services that the catalogue must have for a check of this service; empty: of the whole region."""
+    return _REQUIRED_BY.get(service, ("identity",))
+
+
+def step_is_wanted(step: str, service: str, there: Collection[str]) -> bool:
+    """Whether a check makes this step of a server. `there`: the services of the catalogue."""
+    wanted = steps_for(service) if service else None
+    # A whole check never leaves out a required service: a step that cannot work is to fail.
+    lacking = [one for one in _STEP_USES[step] if one not in there]
+    if lacking and (service or any(one not in REQUIRED_SERVICES for one in lacking)):
+        return False
+    return wanted is None or step in wanted
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,47 @@ def test_one_service_is_used_by_the_steps_that_show_that_it_serves(
     assert cloud.left() == {}
 
 
+@pytest.mark.parametrize(
+    ("service", "without", "steps"),
+    [
+        ("identity", {"compute", "network", "image", "block-storage"}, []),
+        ("placement", {"compute", "network"}, ["list"]),
+        ("image", {"compute", "network", "block-storage"}, ["image"]),
+        ("networking", {"compute", "block-storage"}, ["image", "network", "port"]),
+        ("block-storage", {"compute", "network"}, ["image", "volume"]),
+        ("messaging", {"compute", "network", "block-storage"}, ["image"]),
+    ],
+)
+def test_a_check_of_one_service_needs_no_service_that_it_does_not_use(
+    cloud: SmokeServer, clouds: str, service: str, without: set[str], steps: list[str]
+) -> None:
+    cloud.without = without
+    found = osctl("smoke", "--clouds", clouds, "--service", service, "-o", "json")
+    assert found.exit_code == 0, found.output
+    made = [one["step"] for one in json.loads(found.stdout)["steps"]]
+    assert made == ["token", "leftovers", "project", *steps, "removal"]
+    assert cloud.left() == {}
+
+
+@pytest.mark.parametrize(
+    ("service", "lacking"),
+    [
+        ("compute", "network"),
+        ("networking", "network"),
+        ("block-storage", "block-storage"),
+        ("image", "image"),
+    ],
+)
+def test_a_check_of_one_service_fails_if_the_catalogue_lacks_what_it_uses(
+    cloud: SmokeServer, clouds: str, service: str, lacking: str
+) -> None:
+    cloud.without = {lacking}
+    found = osctl("smoke", "--clouds", clouds, "--service", service)
+    assert found.exit_code == 9
+    assert f"the catalogue has no {lacking}" in found.stdout
+    assert cloud.left() == {}
+
+
 def test_a_list_that_does_not_come_fails_the_check_of_its_service(cloud: SmokeServer, clouds: str) -> None:
     cloud.fail = lambda method, path: (500, {}) if "resource_providers" in path else None
     found = osctl("smoke", "--clouds", clouds, "--service", "placement", "-o", "json")

@@ -11,6 +11,7 @@ from controller.domain.api.conditions import find, is_true
 from controller.domain.health.pods import CauseKind, PodFacts, parse_pod
 from controller.domain.region.upgrade.upgrade_checks import CHECK_WITHIN
 from controller.domain.region.upgrade.upgrade_state import CheckState
+from controller.domain.shared.plurals import count
 
 # With these a pod does not start until its cause is corrected.
 _STUCK = (CauseKind.IMAGE, CauseKind.CONFIG)
@@ -58,11 +59,13 @@ def is_pod_of(pod: Mapping[str, Any], job: str) -> bool:
     return any(one.get("kind") == "Job" and one.get("name") == job for one in owners)
 
 
-def check_end(job: Mapping[str, Any], pod: Mapping[str, Any] | None, before: str) -> CheckEnd:
-    """How a Job ended that has failed. `before`: what was known of it while it ran."""
+def check_end(
+    job: Mapping[str, Any], pod: Mapping[str, Any] | None, before: str, within: int = CHECK_WITHIN
+) -> CheckEnd:
+    """How a Job ended that has failed. `before`: what was known of it while it ran. `within`: its seconds."""
     failed = find((job.get("status") or {}).get("conditions") or [], "Failed")
     if failed.get("reason") == "DeadlineExceeded":
-        text = f"it did not end within {CHECK_WITHIN // 60} minutes"
+        text = f"it did not end within {count(within // 60, 'minute')}"
         return CheckEnd(None, f"{text}: {before}" if before else text)
     if pod is None:
         return CheckEnd(None, f"its pod is gone ({failed.get('reason') or 'no reason is given'})")

@@ -20,6 +20,10 @@ from controller.domain.values.upgrade_parts import UpgradeCheck
 
 # Seconds, also while its image is pulled.
 CHECK_WITHIN = 900
+# Of a migration of data: it goes on where it stopped, in batches, and tables of a region may be large.
+MIGRATED_WITHIN = 21600
+# A program ends with another code than 0 while something is left, or if the database did not answer.
+MIGRATION_TRIES_AGAIN = 5
 # An outcome that is older says little about what runs: the check is made again.
 CHECK_KEPT = 21600
 # Charts distinguish pods of an application by this label. Under another value no Service sends requests.
@@ -71,6 +75,11 @@ class CheckRun:
         given = "\n".join((self.request, self.image, *about.command))
         return f"upgrade-check-{about.name[:30]}-{hashlib.sha256(given.encode()).hexdigest()[:10]}"
 
+    @property
+    def within(self) -> int:
+        """The seconds in which it is to end, with all its tries."""
+        return MIGRATED_WITHIN if self.check.about.migrates else CHECK_WITHIN
+
 
 def upgrade_checks_of(services: Iterable[ServiceEntry]) -> tuple[ServiceUpgradeCheck, ...]:
     """The checks of these services, in the order of the services."""
@@ -96,8 +105,8 @@ def check_job(run: CheckRun, workload: Mapping[str, Any], osdpl: Mapping[str, An
             "ownerReferences": [owned_by_region(owner)],
         },
         "spec": {
-            "activeDeadlineSeconds": CHECK_WITHIN,
-            "backoffLimit": 0,
+            "activeDeadlineSeconds": run.within,
+            "backoffLimit": MIGRATION_TRIES_AGAIN if about.migrates else 0,
             "ttlSecondsAfterFinished": CHECK_KEPT,
             # A pod that had to leave its node says nothing about the service.
             "podFailurePolicy": {

@@ -15,6 +15,7 @@ from controller.domain.health.workload_health import Health
 from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState, Upgrade
+from controller.domain.region.upgrade.version_pins import version_pins
 from controller.domain.shared.durations import format_duration
 from controller.domain.shared.times import seconds_of
 from controller.errors import Problem
@@ -55,6 +56,7 @@ def preflight_checks(kube: Kube, view: PreflightView, now: float) -> tuple[Check
         _rotation(view.status),
         _pinned_images(view.desired, view.bundles, view.upgrade),
         _unknown_options(view),
+        _version_pins(view.desired),
         _compute_services(view.status, view.upgrade),
         *(_probed(view.status, view.upgrade, name) for name in PROBES),
         _backup_age(kube, view.osdpl, now),
@@ -104,6 +106,14 @@ def _unknown_options(view: PreflightView) -> Check:
     if found:
         return Check("unknown-options", CheckState.WARNING, _listed(found))
     return Check("unknown-options", CheckState.PASSED)
+
+
+def _version_pins(desired: KubeObjects) -> Check:
+    """Pins of RPC versions that an upgrade by hand has left. Services would not use what is new."""
+    if found := version_pins(desired):
+        text = f"the spec pins versions of RPC, which stay after the upgrade: {_listed(found)}"
+        return Check("version-pins", CheckState.WARNING, f"{text}; remove them, or set auto")
+    return Check("version-pins", CheckState.PASSED)
 
 
 def _compute_services(status: Mapping[str, Any], upgrade: Upgrade) -> Check:

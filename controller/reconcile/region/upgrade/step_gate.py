@@ -26,6 +26,7 @@ from controller.domain.releases.reported_state import ReportedState
 from controller.ports.kubernetes import KubeObject, KubeObjects
 from controller.reconcile.region.parts import OwnPods, RegionPorts
 from controller.reconcile.region.upgrade.brokers import BrokerCare
+from controller.reconcile.region.upgrade.failing_probes import failing_probes
 from controller.reconcile.region.upgrade.node_batches import replace_pods
 from controller.reconcile.region.upgrade.smoke_gate import SmokeGate
 
@@ -80,7 +81,7 @@ def step_facts(ports: RegionPorts, view: GateView, step: UpgradeStep, policy: Up
         facts = replace_pods(ports.kube, view.osdpl, names, policy, view.now)
     if facts.failing or facts.waiting:
         return facts
-    if text := _unhealthy(view, names):
+    if text := _unhealthy(view, names) or _failing_probes(view, policy):
         return replace(facts, waiting=text)
     if smoke_is_due(record, policy, view.now):
         gate = SmokeGate(ports.kube, view.own_pods, view.osdpl, view.upgrade)
@@ -175,6 +176,12 @@ def _unhealthy(view: GateView, releases: Sequence[str]) -> str:
                 message = str(entry.get("message") or entry.get("status"))
                 found.append(f"{name}/{component}: {message}")
     return "; ".join(found[:3])
+
+
+def _failing_probes(view: GateView, policy: UpgradePolicy) -> str:
+    if not view.health:
+        return ""
+    return failing_probes(view.osdpl.get("status") or {}, view.upgrade, policy.max_failed)
 
 
 def _of_service(bundles: KubeObjects, service: str) -> KubeObject | None:

@@ -142,14 +142,21 @@ class CheckJobs:
 
     def _failed(self, run: CheckRun, job: KubeObject, before: str) -> Check:
         about, pod = run.check.about, self._pod(run.job)
-        end = check_end(job, pod, before)
+        end = check_end(job, pod, before, run.within)
         state, text = CheckState.FAILED, end.why
         if end.code is not None and pod is not None:
             log = self._log(str(pod["metadata"]["name"]))
             state, text = judge_output(end.code, log, about.findings)
         if state == CheckState.FAILED:
-            text = f"{text}; {about.remedy or _SKIP}"
+            text = f"{text}; {about.remedy or (self._again() if about.migrates else _SKIP)}"
         return Check(about.name, state, redact_urls(text), run.check.service, run.job)
+
+    def _again(self) -> str:
+        """What to do about a migration of data that failed: the region serves without it."""
+        name = self._view.osdpl["metadata"]["name"]
+        command = f"osctl reconcile {name} -n {self._view.namespace}"
+        skip = "or name it in spec.upgrade.skipChecks"
+        return f"the region serves meanwhile; correct it, and let it continue: {command}; {skip}"
 
     def _log(self, pod: str) -> str:
         try:

@@ -11,7 +11,7 @@ from controller.domain.api.conditions import timestamp
 from controller.domain.region.upgrade.next_step import new_upgrade
 from controller.domain.region.upgrade.upgrade_state import Check
 from controller.errors import Problem
-from controller.ports.kubernetes import CRONJOB
+from controller.ports.kubernetes import CRONJOB, KubeObjects
 from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
 from tests.fakes.kube import FakeKube
 from tests.reconcile.region.test_deployment import LIBRARY, ROOT
@@ -25,6 +25,7 @@ def check(
     *,
     kube: FakeKube | None = None,
     warnings: tuple[Problem, ...] = (),
+    desired: KubeObjects | None = None,
     status: dict[str, Any] | None = None,
     features: dict[str, Any] | None = None,
     **upgrade: Any,
@@ -34,7 +35,7 @@ def check(
         "spec": {"upgrade": upgrade, "features": features or {}},
         "status": status or {},
     }
-    view = PreflightView(osdpl, new_upgrade("2025.2", "2026.1", (), NOW), [], [], (), warnings)
+    view = PreflightView(osdpl, new_upgrade("2025.2", "2026.1", (), NOW), desired or [], [], (), warnings)
     [found] = [one for one in preflight_checks(kube or FakeKube(), view, NOW) if one.name == name]
     return found
 
@@ -115,6 +116,25 @@ def test_options_that_the_target_does_not_have_are_found() -> None:
     assert found.state == "Warning"
     assert found.message == f"{path}: {gone.message}"
     assert check("unknown-options", warnings=(Problem("spec", "another"),)).state == "Passed"
+
+
+@pytest.mark.parametrize(
+    ("conf", "state", "message"),
+    [
+        (
+            {"nova": {"upgrade_levels": {"compute": "2025.1"}}},
+            "Warning",
+            "upgrade_levels.compute of one (2025.1)",
+        ),
+        ({"ironic": {"DEFAULT": {"pin_release_version": "2025.1"}}}, "Warning", "conf.ironic.DEFAULT.pin_"),
+        ({"nova": {"upgrade_levels": {"compute": "auto"}, "DEFAULT": {"debug": True}}}, "Passed", ""),
+        ({"nova": "[upgrade_levels]", "policy": None}, "Passed", ""),
+    ],
+)
+def test_pins_of_rpc_that_the_spec_has_kept_are_found(conf: dict[str, Any], state: str, message: str) -> None:
+    release = {"name": "one", "chart": {"name": "one"}, "values": {"conf": conf}}
+    found = check("version-pins", desired=[{"spec": {"releases": [release, {"name": "bare"}]}}])
+    assert (found.state, message in found.message) == (state, True), found
 
 
 def test_every_program_that_checks_has_an_image_of_every_version() -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.api.names import ACCEPT_VERSION_ANNOTATION, UPGRADE_STEP_ANNOTATION
+from controller.domain.api.names import (
+    ACCEPT_VERSION_ANNOTATION,
+    RECONCILE_ANNOTATION,
+    UPGRADE_STEP_ANNOTATION,
+)
+from controller.domain.region.upgrade.upgrade_checks import MIGRATED_WITHIN, MIGRATION_TRIES_AGAIN
+from tests.reconcile.region.upgrade.played_checks import play_end
 from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
 
 pytestmark = pytest.mark.slow
@@ -235,7 +241,37 @@ def test_data_are_migrated_by_the_new_version_after_the_last_step(region: Upgrad
     assert container["command"] == ["nova-manage", "db", "online_data_migrations"]
     assert NEW in container["image"]
     assert "READ ONLY" not in str(container["env"])
+    # While something is left the program ends with another code than 0.
+    assert job["spec"]["backoffLimit"] == MIGRATION_TRIES_AGAIN
+    assert job["spec"]["activeDeadlineSeconds"] == MIGRATED_WITHIN
     assert region.upgrade["phase"] == "Finish"
+    region.deploy()
+    region.reconcile()
+    assert region.upgrade["phase"] == "Finished"
+
+
+def test_a_migration_of_data_that_fails_keeps_the_region_at_finish_until_it_succeeds(
+    region: UpgradingRegion,
+) -> None:
+    region.edit(openstackVersion=NEW)
+    for _ in range(200):
+        region.reconcile()
+        if region.upgrade.get("phase") == "Finish" and region.upgrade.get("checks"):
+            break
+        region.deploy()
+        region.clock.advance(31)
+    job = next(job for job in region.kube.objects("Job") if "nova-data" in job["metadata"]["name"])
+    play_end(region.kube, job, code=2, log="Some migrations failed unexpectedly. Check log for details.")
+    region.deploy()
+    region.reconcile()
+    [found] = [one for one in region.upgrade["checks"] if one["name"] == "nova-data"]
+    assert found["state"] == "Failed"
+    assert "Some migrations failed unexpectedly" in found["message"]
+    assert "let it continue: osctl reconcile region-one -n openstack" in found["message"]
+    assert region.upgrade["phase"] == "Finish"
+    assert region.condition("Upgrading")["reason"] == "UpgradeStepFailed"
+    region.annotate(**{RECONCILE_ANNOTATION: "now"})
+    region.reconcile()
     region.deploy()
     region.reconcile()
     assert region.upgrade["phase"] == "Finished"
