@@ -117,6 +117,10 @@ class Kube(Protocol):
         """As `list`, but only `metadata` of each (PartialObjectMetadata): cheap for big Secrets."""
         ...
 
+    def is_served(self, api_version: str, kind: str) -> bool:
+        """Whether the API server has this kind of objects in this version; otherwise there are none."""
+        ...
+
     def apply(
         self,
         obj: Mapping[str, Any],

@@ -470,6 +470,15 @@ def test_what_has_another_owner_stays(api: Api) -> None:
     assert api.kube.get(SECRET, "owned", api.namespace)
 
 
+def test_a_kind_is_served_or_not(api: Api) -> None:
+    lost = ("nothing.example.org/v1", "Nothing")
+    if isinstance(api.kube, FakeKube):
+        api.kube.lost_kinds.add(lost)
+    assert api.kube.is_served(PROBE.api_version, PROBE.kind)
+    assert api.kube.is_served("v1", "Secret")
+    assert not api.kube.is_served(*lost)
+
+
 @pytest.mark.parametrize("octets", [1_600_000, 2_200_000, 3_300_000], ids=["etcd", "its client", "request"])
 def test_what_cannot_be_stored_for_its_size_is_refused_at_once(api: Api, octets: int) -> None:
     if isinstance(api.kube, FakeKube):

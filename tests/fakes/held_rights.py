@@ -59,6 +59,8 @@ class HeldRights:
 
     def __getattr__(self, call: str) -> Callable[..., Any]:
         """Each call of `Kube`, once the account was found to hold the right to it."""
+        if call == "is_served":  # every account may ask for it
+            return self._kube.is_served
         if call not in _VERBS:
             raise AttributeError(call)
         method = getattr(self._kube, call)

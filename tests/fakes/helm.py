@@ -202,6 +202,8 @@ class FakeHelm:
             self.uninstalls_within.append(request.timeout)
             self.without_hooks += [] if request.hooks else [release]
             found[-1].status = "uninstalling"
+            if self._lost_kinds(found[-1]):
+                raise failure(f"failed to delete release: {release}")
             if request.hooks:
                 self._run_hooks("pre-delete", release, namespace, found[-1], cancellation)
             self.on_uninstall(DEADLINE)
@@ -358,6 +360,12 @@ class FakeHelm:
         self.calls.append((action, request.release))
         self._refuse_foreign(action, request)
         found = self._records.setdefault(request.release, [])
+        if lost := [kind for one in found[-1:] for kind in self._lost_kinds(one)]:
+            version, kind = lost[0]
+            text = (
+                "unable to build kubernetes objects from current release manifest: resource mapping not found"
+            )
+            raise failure(f'{text} for name: no matches for kind "{kind}" in version "{version}"')
         version = found[-1].version + 1 if found else 1
         record = _Record(version, f"pending-{action.lower()}", labels, request.values)
         record.modified = self._clock.now()
@@ -385,6 +393,11 @@ class FakeHelm:
         record.status = "deployed"
         del found[: -request.max_history]
         return revision(version, "deployed", labels, self._clock.now())
+
+    def _lost_kinds(self, record: _Record) -> list[tuple[str, str]]:
+        """As Helm builds what a revision had, before it writes anything."""
+        kinds = [(str(obj["apiVersion"]), str(obj["kind"])) for obj in record.objects]
+        return [kind for kind in kinds if kind in self._kube.lost_kinds]
 
     def _refuse_foreign(self, action: str, request: HelmRequest) -> None:
         """As Helm does it at an install, and at an upgrade for what no revision had."""

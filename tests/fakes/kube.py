@@ -94,6 +94,8 @@ class FakeKube:
         self._revision = 1
         self._lock = threading.RLock()
         self.requests: list[Request] = []
+        # apiVersion and kind of what has no definition any more.
+        self.lost_kinds: set[tuple[str, str]] = set()
         self.logs: dict[tuple[str, str, str], str] = {}
         self.previous_logs: dict[tuple[str, str, str], str] = {}
         self.new_uid: Callable[[], str] = lambda: str(uuid.uuid4())
@@ -197,6 +199,11 @@ class FakeKube:
                 }
                 for obj in self._select(resource, namespace, labels, fields)
             ]
+
+    def is_served(self, api_version: str, kind: str) -> bool:
+        with self._lock:
+            self.requests.append(Request("get", "APIResourceList", "", api_version))
+            return (api_version, kind) not in self.lost_kinds
 
     def apply(
         self,

@@ -76,6 +76,10 @@ class KubeLink:
             "list", f"list {resource.kind}", lambda: kube.list_metadata(resource, namespace, **chosen)
         )
 
+    def is_served(self, api_version: str, kind: str) -> bool:
+        kube = self._world.cluster.kube
+        return bool(self._called("get", f"discover {api_version}", lambda: kube.is_served(api_version, kind)))
+
     def apply(self, obj: Any, *, manager: str, subresource: str = "", **more: Any) -> KubeObject:
         kube, words = self._world.cluster.kube, f"apply {obj['kind']} {obj['metadata']['name']}"
         self._world.watched.write("apply", obj["kind"], obj["metadata"]["name"], obj)

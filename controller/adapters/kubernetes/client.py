@@ -84,6 +84,11 @@ class PykubeClient:
     ) -> KubeObjects:
         return self._pages(resource, namespace, labels, fields, accept=METADATA_LIST)
 
+    def is_served(self, api_version: str, kind: str) -> bool:
+        url = f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
+        found = self._call("GET", url, missing_ok=True) or {}
+        return any(one["kind"] == kind for one in found.get("resources") or ())
+
     def apply(
         self,
         obj: Mapping[str, Any],

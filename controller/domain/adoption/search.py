@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller.domain.values.chart_values import lookup
+
 # The measured difference of a spec, None where it cannot be served.
 Measure = Callable[[Mapping[str, Any]], int | None]
 DocumentField = tuple[str, ...]
@@ -87,6 +89,26 @@ def search(start: Mapping[str, Any], choices: Sequence[Choice], measure: Measure
     if one_pass([choice for choice in choices if not choice.again]):
         while one_pass(again):
             pass
+
+    def reconsidered() -> bool:
+        """Fields that helped before others were set: each may have another value by now, or go."""
+        nonlocal best, least
+        changed = False
+        fields = {choice.name: choice for choice in choices}
+        for name in dict.fromkeys(step.name for step in steps):
+            at_first = lookup(start, fields[name].field)
+            for value in (at_first, *fields[name].values):
+                spec = with_field(best, fields[name].field, value)
+                found = measured(spec)
+                if found is None or least is None or spec == best:
+                    continue
+                if found < least or (found == least and value == at_first):
+                    steps.append(Step(name, value, least, found))
+                    best, least, changed = spec, found, True
+        return changed
+
+    while reconsidered():
+        pass
     if least is None:
         raise NothingFits
     return Found(best, least, began, tuple(steps), len(known))

@@ -1,4 +1,4 @@
-"""A chart of what the cluster does not define: reported, and deployed once it is defined."""
+"""A chart of what the cluster does not define: reported, deployed once defined, removed when it is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFINITION = {
 
 
 @pytest.mark.timeout(400)
-def test_an_undefined_kind_is_reported_with_the_remedy_and_made_once_it_is_defined(
+def test_a_kind_is_reported_while_it_is_undefined_and_does_not_stop_a_removal_when_it_is_lost(
     sandbox: Sandbox, namespace: str, tmp_path: Path
 ) -> None:
     bundle = write_bundle(tmp_path / "charts", "widgets", WIDGET)
@@ -58,6 +58,10 @@ def test_an_undefined_kind_is_reported_with_the_remedy_and_made_once_it_is_defin
         assert told in entry()["message"]
         region.kubectl("apply", "-f", "-", input=json.dumps(DEFINITION))
         wait_until("it is deployed", lambda: entry()["state"] == "Deployed", 90)
+        # Helm alone can neither upgrade nor remove such a release.
+        region.kubectl("delete", "crd", f"widgets.{GROUP}")
+        region.kubectl("delete", "hb", BUNDLE, "--wait=false")
+        wait_until("it is removed", lambda: not region.get("hb")["items"], 90)
     finally:
         region.controllers.stop(grace=2.0)
         remove(region)

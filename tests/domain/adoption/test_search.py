@@ -54,3 +54,23 @@ def test_a_field_is_set_and_taken_out() -> None:
     spec = with_field({"a": {"b": 1}}, ("a", "c"), 2)
     assert spec == {"a": {"b": 1, "c": 2}}
     assert with_field(with_field(spec, ("a", "b"), None), ("a", "c"), None) == {}
+
+
+def test_a_field_that_no_longer_helps_goes_again() -> None:
+    """As consoles with another proxy differ less, until encryption is off."""
+
+    def measure(spec: Mapping[str, Any]) -> int:
+        first, second = spec.get("first", 0), spec.get("second", 0)
+        return {(0, 0): 9, (1, 0): 8, (1, 1): 6, (0, 1): 5}[first, second]
+
+    fields = [Choice(("first",), (0, 1)), Choice(("second",), (0, 1))]
+    found = search({}, fields, measure)
+    assert (found.spec, found.difference) == ({"second": 1}, 5)
+
+
+def test_a_field_that_changes_nothing_any_more_is_taken_out() -> None:
+    def measure(spec: Mapping[str, Any]) -> int:
+        return 5 if spec.get("second") else 8 if spec.get("first") else 9
+
+    found = search({}, [Choice(("first",), (1,)), Choice(("second",), (1,))], measure)
+    assert found.spec == {"second": 1}

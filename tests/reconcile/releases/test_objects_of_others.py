@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from controller.domain.api.names import BUNDLE_LABEL, HAND_OVER_ANNOTATION, MANAGED_BY
-from controller.errors import ObjectsTaken
+from controller.errors import ObjectMissing, ObjectsTaken
 from controller.ports.helm import Cancellation, HelmRequest, RenderedRelease, Revision
-from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET
+from controller.ports.kubernetes import CONFIGMAP, JOB, SECRET, resource_of
 from controller.reconcile.releases.actions.object_owners import ObjectOwners, OwnerGuard
 from tests.fakes.helm import Hook
 from tests.reconcile.bundles import NAMESPACE, Bench
@@ -162,6 +163,47 @@ def test_an_object_that_gets_another_name_each_time_has_no_owner(bench: Bench) -
     guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
     assert guard.observe(desired, "Install") == ObjectOwners((), ())
     assert guard.leave_to_others(RenderedRelease((), ()), {1: desired}) == {1: desired}
+
+
+PROBE = {"apiVersion": "monitoring.example.org/v1", "kind": "Probe", "metadata": {"name": "web"}}
+
+
+def installed_with_a_kind_that_is_lost_then(bench: Bench) -> None:
+    bench.helm.objects_of["web"] = [configmap(colour="red"), PROBE]
+    bench.bundle("pages", "web")
+    bench.settle()
+    assert bench.helm.status("web") == "deployed"
+    bench.kube.delete(resource_of(PROBE), "web", NAMESPACE)
+    bench.kube.lost_kinds.add((PROBE["apiVersion"], PROBE["kind"]))
+
+
+def test_an_object_of_a_kind_that_the_cluster_has_lost_does_not_stop_an_upgrade(bench: Bench) -> None:
+    """Helm alone fails for ever: it looks each kind up that the revision before had."""
+    installed_with_a_kind_that_is_lost_then(bench)
+    bench.helm.objects_of["web"] = [configmap(colour="blue")]
+    bench.bundle(
+        "pages", {"name": "web", "chart": {"name": "web", "path": "web"}, "values": {"colour": "blue"}}
+    )
+    bench.settle()
+    assert (bench.helm.status("web"), live(bench)["data"]) == ("deployed", {"colour": "blue"})
+
+
+def test_an_object_of_a_kind_that_the_cluster_has_lost_does_not_stop_the_removal(bench: Bench) -> None:
+    installed_with_a_kind_that_is_lost_then(bench)
+    bench.bundle("pages", "other")
+    bench.settle()
+    assert bench.helm.status("web") == ""
+
+
+def test_a_kind_of_another_plural_is_asked_for_before_its_object_is_forgotten(bench: Bench) -> None:
+    """The API server has no list of the name that we would give it, but the kind."""
+    bench.helm.objects_of["web"] = [configmap(colour="red"), PROBE]
+    bench.bundle("pages", "web")
+    bench.settle()
+    guard = OwnerGuard(bench.kube, bench.helm, "web", NAMESPACE)
+    with patch.object(bench.kube, "list_metadata", side_effect=ObjectMissing("no such list")):
+        before = {1: bench.helm.manifest("web", NAMESPACE, 1)}
+        assert guard.leave_to_others(RenderedRelease((), ()), before) == before
 
 
 def test_a_release_that_was_made_by_hand_is_left_alone(bench: Bench) -> None:

@@ -66,6 +66,10 @@ class KubeLink:
             f"list {resource.kind}", lambda: kube.list_metadata(resource, namespace, **chosen)
         )
 
+    def is_served(self, api_version: str, kind: str) -> bool:
+        kube = self._world.cluster.kube
+        return bool(self._called(f"discover {api_version}", lambda: kube.is_served(api_version, kind)))
+
     def apply(
         self,
         obj: Mapping[str, Any],

@@ -33,6 +33,7 @@ from controller.reconcile.shared.action_log import log_action
 Metadata = Mapping[str, Any]
 # Objects of others that a message names.
 MOST_NAMED = 5
+_ALWAYS_SERVED = frozenset(("v1", "apps/v1", "batch/v1"))
 _MARKS: tuple[Keys, ...] = (
     ("metadata", "annotations", RELEASE_NAME),
     ("metadata", "annotations", RELEASE_NAMESPACE),
@@ -60,6 +61,7 @@ class OwnerGuard:
         self._namespace = namespace
         self._deployed: frozenset[ObjectId] | None = None
         self._run: Collection[ObjectId] | None = None
+        self._served: dict[tuple[str, str], bool] = {}
 
     def observe(self, rendered: RenderedRelease, action: str) -> ObjectOwners:
         """Whose the objects are that an Install, Upgrade, Rollback or Uninstall of Helm's would write.
@@ -101,27 +103,39 @@ class OwnerGuard:
 
     def leave_to_others(self, rendered: RenderedRelease, before: BaseRevisions) -> BaseRevisions:
         """Strikes what is not rendered any more, and has become another's, from the records that Helm may
-        start from, and gives what they hold then. Idempotent. Raises KubeError and HelmFailed."""
+        start from, and gives what they hold then; also objects of a kind that the cluster has lost, because
+        Helm does not act on such a record. Idempotent. Raises KubeError and HelmFailed."""
         remaining = dict(before)
         stays = {identify(obj, self._namespace) for obj in rendered.manifest if is_named(obj)}
         for version, recorded in before.items():
             named = [obj for obj in recorded.manifest if is_named(obj)]
             gone = [obj for obj in named if identify(obj, self._namespace) not in stays]
             live = self.observe_metadata(gone)
-            lost = set()
+            lost: dict[ObjectId, str] = {}
             for obj in gone:
                 object_ = identify(obj, self._namespace)
                 meta = live.get(object_)
                 if meta is not None and self._is_others(meta, obj):
-                    lost.add(object_)
+                    lost[object_] = "kept, because it now belongs to another release"
+                elif meta is None and not self._is_served(object_):
+                    lost[object_] = f"is gone, because the cluster has no {object_.kind} any more"
             if lost:
                 self._records.leave_out(self._release, self._namespace, version, lost)
-                for object_ in sorted(lost, key=str):
-                    text = f"{object_}: kept, because it now belongs to another release"
+                for object_, why in sorted(lost.items(), key=str):
+                    text = f"{object_}: {why}"
                     log_action("leave-to-others", object_.place, text, release=self._release)
                 ours = (one for one in named if identify(one, self._namespace) not in lost)
                 remaining[version] = RenderedRelease(tuple(ours), recorded.hooks)
         return remaining
+
+    def _is_served(self, object_: ObjectId) -> bool:
+        """Asked once for each kind, and never of those that every cluster has."""
+        kind = (object_.api_version, object_.kind)
+        if object_.api_version in _ALWAYS_SERVED:
+            return True
+        if kind not in self._served:
+            self._served[kind] = self._kube.is_served(*kind)
+        return self._served[kind]
 
     def observe_metadata(self, objects: Iterable[KubeObject]) -> Mapping[ObjectId, Metadata]:
         """The metadata of those that are there: one request for each kind, and for each object elsewhere.
