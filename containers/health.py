@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from containers.composition import Parts, run
 from containers.observing import observing_container
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.keys import RegionKey
 from controller.operator import Container
 from controller.reconcile.health.parts import HealthPorts, HealthSettings

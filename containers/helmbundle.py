@@ -13,7 +13,7 @@ from containers.keys import owner_key, region_key
 from containers.region_events import RegionEvents
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.impersonation import service_account_user
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import Connection
 from controller.adapters.kubernetes.metadata_watch import MetadataWatches

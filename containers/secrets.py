@@ -9,7 +9,7 @@ from containers.composition import Parts, run
 from containers.keys import owner_key, region_key
 from containers.region_events import RegionEvents
 from controller.adapters.accounts.servers import RealAccountServers
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.kubernetes.watches import Watch
 from controller.adapters.system.crd_files import load_schema
 from controller.adapters.system.values_files import load_library

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.cli.cluster import open_cluster
 from controller.cli.offline.charts import secret_texts
 from controller.cli.offline.input_files import InputObject, read_objects

@@ -12,10 +12,10 @@ from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import ExitCode
 from controller.cli.output import soft_wrapped, stderr, stdout
 from controller.cli.views.hook_jobs import RunningJob, lasting, pod_error, running_jobs
-from controller.cli.views.progress_display import ProgressDisplay, progress_display
-from controller.cli.views.progress_text import reasons_against
+from controller.cli.views.progress.display import ProgressDisplay, progress_display
+from controller.cli.views.progress.region_progress import ProgressTracker, RegionRows
+from controller.cli.views.progress.text import reasons_against
 from controller.cli.views.readiness import RegionOutcome, explain_silence
-from controller.cli.views.region_progress import ProgressTracker, RegionRows
 from controller.cli.views.release_rows import ACTIVE, release_rows, short_duration
 from controller.domain.shared.plurals import count
 from controller.errors import ApiUnavailable

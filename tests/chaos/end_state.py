@@ -9,7 +9,7 @@ from typing import Any
 from controller.adapters.charts.source import ChartStore
 from controller.adapters.helm.client import HelmProgram
 from controller.adapters.helm.program import find_program
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.system.randomness import SystemRandomness
 from controller.domain.api.names import DIGEST_KEY_SECRET as KEY_SECRET
 from controller.domain.releases.bundle_object import parse_bundle

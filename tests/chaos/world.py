@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.record_texts import decode_record
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.record_texts import decode_record
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.domain.api.names import REVISION_LABEL

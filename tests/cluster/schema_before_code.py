@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.releases.upgrade_jobs.awaited_jobs import SERVING, all_awaited, upgrade_jobs
 from controller.ports.helm import RenderedRelease, Revision
 from sandbox import audit

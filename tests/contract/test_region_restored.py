@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.charts.source import ChartStore
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from controller.adapters.system.clock import SystemClock

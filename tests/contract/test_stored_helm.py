@@ -14,7 +14,7 @@ import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.ports.helm import HelmRequest, RenderedRelease
 from controller.ports.kubernetes import JOB, KubeObject
 from tests.contract.conftest import Bench

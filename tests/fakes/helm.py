@@ -14,7 +14,7 @@ from typing import Any
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.manifests import parse_manifests
-from controller.adapters.helm.recorded_revisions import revision
+from controller.adapters.helm.records.recorded_revisions import revision
 from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK, REMOVAL_LABEL
 from controller.domain.api.object_owner import is_marked
 from controller.domain.releases.drift.difference import ObjectId

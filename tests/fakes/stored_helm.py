@@ -14,10 +14,10 @@ from typing import Any
 from controller.adapters.helm.cancellation import CancellationToken
 from controller.adapters.helm.failures import failure
 from controller.adapters.helm.manifests import annotations_of, parse_manifests
-from controller.adapters.helm.record_secrets import RECORD_TYPE
-from controller.adapters.helm.record_texts import decode_record, encode_record
-from controller.adapters.helm.recorded_revisions import revision
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.record_secrets import RECORD_TYPE
+from controller.adapters.helm.records.record_texts import decode_record, encode_record
+from controller.adapters.helm.records.recorded_revisions import revision
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.conditions import timestamp
 from controller.domain.api.names import HELM_FIELD_MANAGER, HOOK
 from controller.domain.api.object_owner import is_marked

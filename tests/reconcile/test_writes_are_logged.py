@@ -24,8 +24,8 @@ NOT_ACTIONS = {
     "reconcile/machines/machine_sets.py:_written",
     # DriftWatch logs it, with what was corrected.
     "reconcile/releases/drift/compare.py:correct",
-    "adapters/helm/release_records.py:relabel",
-    "adapters/helm/record_secrets.py:rewrite",
+    "adapters/helm/records/release_records.py:relabel",
+    "adapters/helm/records/record_secrets.py:rewrite",
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.record_texts import decode_record
+from controller.adapters.helm.records.record_texts import decode_record
 from controller.domain.credentials.ceph.own_offer import DOCUMENT
 from controller.domain.region.required_certificates import secrets_made
 from controller.domain.values.ceph_needs import CONSUMERS_SECRET, OFFER_SECRET

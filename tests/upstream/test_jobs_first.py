@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.adapters.helm.cancellation import CancellationToken
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.releases.actions import Action
 from controller.domain.releases.upgrade_jobs.awaited_jobs import SERVING, all_awaited, images_of, upgrade_jobs
 from controller.domain.releases.upgrade_jobs.jobs_first import OBJECTS_KEY

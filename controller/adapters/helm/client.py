@@ -29,8 +29,8 @@ from controller.adapters.helm.input_and_output import hook_runs, require_chart, 
 from controller.adapters.helm.manifests import HOOK_ANNOTATION, annotations_of, parse_manifests
 from controller.adapters.helm.memory_budget import MemoryBudget
 from controller.adapters.helm.process_bounds import HelmLimits, action_bounds, render_bounds
-from controller.adapters.helm.recorded_revisions import revision
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.recorded_revisions import revision
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.helm.render_memo import RenderMemo, RenderRefused
 from controller.adapters.helm.running_hooks import fail_running_hooks
 from controller.adapters.helm.workers import Workers

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from controller.adapters.helm.input_and_output import hook_phase
 from controller.adapters.helm.manifests import parse_manifests
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.errors import ControllerError
 from controller.ports.kubernetes import JOB, POD, Kube, Resource
 from controller.reconcile.shared.action_log import log_action

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from controller.adapters.helm.manifests import parse_document
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.values.chart_values import Values, coalesced
 from controller.errors import ChartInvalid
 from controller.ports.helm import RenderedRelease, Revision

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.cli.cluster import Cluster, open_cluster
 from controller.cli.exit_codes import ExitCode, NoCluster
 from controller.cli.offline.input_files import read_objects

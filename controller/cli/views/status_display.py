@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from controller.cli.output import Cell, print_notes, print_table, soft_wrapped
-from controller.cli.views.progress_text import MARKS
+from controller.cli.views.progress.text import MARKS
 from controller.cli.views.readiness import RegionOutcome
 from controller.cli.views.release_rows import ReleaseRow, RowState
 from controller.cli.views.status import RegionView, ServiceLine

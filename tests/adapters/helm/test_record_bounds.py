@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from controller.adapters.helm.record_texts import LARGEST_RECORD, decode_record, encode_record
+from controller.adapters.helm.records.record_texts import LARGEST_RECORD, decode_record, encode_record
 from controller.errors import HelmFailed
 
 MIB = 1024 * 1024

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.helm.record_secrets import RECORD_TYPE
-from controller.adapters.helm.record_texts import decode_record, encode_record
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.record_secrets import RECORD_TYPE
+from controller.adapters.helm.records.record_texts import decode_record, encode_record
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CHART_VERSION_LABEL,

@@ -11,7 +11,7 @@ import yaml
 from click.testing import Result
 
 import controller.cli.commands.credentials_adopt as commands
-from controller.adapters.helm.record_texts import encode_record
+from controller.adapters.helm.records.record_texts import encode_record
 from controller.cli.cluster import Cluster
 from controller.cli.exit_codes import NoCluster
 from controller.cli.offline.input_files import read_objects

@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from controller.cli.views.progress_display import LiveTable, PlainLines, fit, progress_display
-from controller.cli.views.region_progress import ProgressTracker, RegionRows, TimedRow
+from controller.cli.views.progress.display import LiveTable, PlainLines, fit, progress_display
+from controller.cli.views.progress.region_progress import ProgressTracker, RegionRows, TimedRow
 from controller.cli.views.release_rows import ReleaseRow, RowState
 from tests.cli.objects import bundle, condition, region, release
 from tests.fakes.world import FakeClock

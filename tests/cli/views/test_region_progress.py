@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from controller.cli.views.progress_text import (
+from controller.cli.views.progress.region_progress import ProgressTracker
+from controller.cli.views.progress.text import (
     causes,
     change_lines,
     reasons_against,
     summary_line,
     verdict_line,
 )
-from controller.cli.views.region_progress import ProgressTracker
 from controller.cli.views.release_rows import RowState
 from tests.cli.objects import bundle, condition, region, release
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.kubernetes.client import PykubeClient
 from controller.adapters.kubernetes.connection import connect
 from sandbox.cluster import Sandbox

@@ -9,9 +9,9 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from controller.adapters.helm.record_secrets import RECORD_TYPE
-from controller.adapters.helm.record_texts import encode_record
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.record_secrets import RECORD_TYPE
+from controller.adapters.helm.records.record_texts import encode_record
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.names import REVISION_LABEL
 from controller.domain.credentials.rotation.accounts import Account, Server
 from controller.domain.values.catalogue import CredentialSecret

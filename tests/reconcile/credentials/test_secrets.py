@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.conditions import find
 from controller.domain.credentials.authority import DAY
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller.adapters.helm.record_texts import encode_record
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.record_texts import encode_record
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.names import MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE
 from controller.reconcile.releases.drift.index import Followed
 from controller.reconcile.releases.drift.watch import DriftWatch

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.names import (
     BUNDLE_LABEL,
     CLOUDS_SECRET,

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.object_owner import Owner, Ownership
 from controller.domain.api.region_spec import VolumePolicy
 from controller.domain.credentials.recovery.credential_traces import KnownCredentials, Memory
@@ -60,7 +60,9 @@ def _no_mark(stack: ExitStack) -> None:
 @guard("and in Helm's records", DATA, SERVICE)
 def _no_note(stack: ExitStack) -> None:
     _looks_not_again(stack)
-    _set(stack, "controller.adapters.helm.release_records.SecretRecords.keep_volumes", lambda *_: None)
+    _set(
+        stack, "controller.adapters.helm.records.release_records.SecretRecords.keep_volumes", lambda *_: None
+    )
 
 
 @guard("a revision that another Helm makes meanwhile ends the action", DATA, CLAIMS)

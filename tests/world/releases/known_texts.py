@@ -12,15 +12,16 @@ from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
 
-from controller.adapters.helm import manifests, record_texts
+from controller.adapters.helm import manifests
+from controller.adapters.helm.records import record_texts
 from controller.domain.api import region_spec
 from controller.domain.credentials import clouds_yaml
 from controller.domain.values.chart_values import copied
 from controller.ports.kubernetes import KubeObject
 
 MOST = 4096
-_RECORDS = "controller.adapters.helm.release_records"
-_HOOKS = "controller.adapters.helm.recorded_hooks"
+_RECORDS = "controller.adapters.helm.records.release_records"
+_HOOKS = "controller.adapters.helm.records.recorded_hooks"
 _HELM = "tests.fakes.stored_helm"
 _EXPORT = "controller.reconcile.credentials.exchange.clouds_export"
 _parsed = lru_cache(MOST)(manifests.parse_manifests)
@@ -64,7 +65,7 @@ def known_texts() -> Iterator[None]:
         f"{_RECORDS}.parse_manifests": _parse_manifests,
         f"{_HOOKS}.parse_manifests": _parse_manifests,
         f"{_HELM}.parse_manifests": _parse_manifests,
-        "controller.adapters.helm.record_secrets.decode_record": _decode_record,
+        "controller.adapters.helm.records.record_secrets.decode_record": _decode_record,
         f"{_HELM}.decode_record": _decode_record,
         f"{_EXPORT}.clouds_yaml": _clouds_yaml,
         "controller.domain.api.region_spec.parse_features": _parse_features,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from containers.region_events import AFTER_REPORTS
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.releases.hooks import parse_hook_job
 from controller.errors import ControllerError
 from controller.ports.kubernetes import HELMBUNDLE, JOB, OSDPL, KubeObject

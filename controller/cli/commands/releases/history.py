@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.cli.cluster import open_cluster
 from controller.cli.options import Context, Kubeconfig, Namespace, Output
 from controller.cli.output import Cell, Format, print_data, print_table, stdout

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from controller.adapters.helm.release_records import SecretRecords
+from controller.adapters.helm.records.release_records import SecretRecords
 from controller.adapters.system.clock import SystemClock
 from controller.cli.cluster import open_cluster
 from controller.cli.commands.releases.history import ReleaseName

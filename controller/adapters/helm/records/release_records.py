@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from controller.adapters.helm.manifests import annotations_of, parse_manifests, split_documents
-from controller.adapters.helm.record_secrets import RecordSecrets, record_name
-from controller.adapters.helm.recorded_claims import keep_volumes
-from controller.adapters.helm.recorded_hooks import (
+from controller.adapters.helm.records.record_secrets import RecordSecrets, record_name
+from controller.adapters.helm.records.recorded_claims import keep_volumes
+from controller.adapters.helm.records.recorded_hooks import (
     deletable_objects,
     ended_the_uninstall_badly,
     has_begun,
@@ -18,8 +18,8 @@ from controller.adapters.helm.recorded_hooks import (
     is_of_the_uninstall,
     stays,
 )
-from controller.adapters.helm.recorded_objects import leave_out
-from controller.adapters.helm.recorded_revisions import modified, revision
+from controller.adapters.helm.records.recorded_objects import leave_out
+from controller.adapters.helm.records.recorded_revisions import modified, revision
 from controller.domain.api.names import (
     HOOK,
     REMOVAL_LABEL,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from controller.cli.views.progress.region_progress import RegionRows, TimedRow, is_done
 from controller.cli.views.readiness import RegionOutcome
-from controller.cli.views.region_progress import RegionRows, TimedRow, is_done
 from controller.cli.views.release_rows import ReleaseRow, RowState, short_duration
 from controller.domain.api.reasons import Reason
 

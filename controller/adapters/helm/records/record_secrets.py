@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from controller.adapters.helm.record_texts import decode_record, encode_record
+from controller.adapters.helm.records.record_texts import decode_record, encode_record
 from controller.domain.api.names import BUNDLE_LABEL
 from controller.errors import Conflict, ReleaseMissing
 from controller.ports.kubernetes import SECRET, Kube, KubeObject, KubeObjects

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli.output import soft_wrapped
-from controller.cli.views.progress_text import MARKS, causes, change_lines, note, summary_line, verdict_line
+from controller.cli.views.progress.region_progress import RegionRows, TimedRow, is_done
+from controller.cli.views.progress.text import MARKS, causes, change_lines, note, summary_line, verdict_line
 from controller.cli.views.readiness import RegionOutcome
-from controller.cli.views.region_progress import RegionRows, TimedRow, is_done
 from controller.cli.views.release_rows import RowState, short_duration
 from controller.domain.api.conditions import timestamp
 from controller.ports.system import Clock

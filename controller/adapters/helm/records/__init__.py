@@ -1,0 +1,1 @@
+"""Helm's records of releases, read and repaired without Helm."""

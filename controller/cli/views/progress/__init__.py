@@ -1,0 +1,1 @@
+"""The progress of a region while a command waits for it."""
