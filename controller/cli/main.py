@@ -27,6 +27,7 @@ from controller.cli.commands.plan import approve, plan
 from controller.cli.commands.rbac import rbac
 from controller.cli.commands.readiness.preflight import preflight
 from controller.cli.commands.recovery.backup import app as backup_commands
+from controller.cli.commands.recovery.replace_node import replace_node
 from controller.cli.commands.recovery.restore import restore
 from controller.cli.commands.releases.history import history
 from controller.cli.commands.releases.reconcile import reconcile
@@ -99,6 +100,7 @@ _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):
     app.command()(_command)
 app.add_typer(upgrade_commands, name="upgrade")
+node_commands.command("replace")(replace_node)
 app.add_typer(node_commands, name="node")
 app.add_typer(credential_commands, name="credentials")
 app.add_typer(backup_commands, name="backup")

@@ -182,7 +182,7 @@ def maintain(
     chosen = cluster.choose_region(region)
     name, known = named_for(cluster, node, chosen)
     if fenced:
-        fields |= _confirmation_for(cluster, chosen.namespace, node, mode, known)
+        fields |= confirmation_for(cluster, chosen.namespace, node, mode, known)
     if known is None:
         if cluster.kube.get(NODE, node) is None and mode != ModeWord.EVACUATE:
             raise ObjectMissing(f'there is no node "{node}"')
@@ -193,10 +193,10 @@ def maintain(
         changed = change(cluster, known, chosen, node=node, desired=desired)
         stderr().print(f"computemaintenance/{name} {changed}")
     if wait:
-        _wait_for_work(cluster, name, timeout)
+        wait_for_work(cluster, name, timeout)
 
 
-def _wait_for_work(cluster: Cluster, name: str, timeout: float) -> None:
+def wait_for_work(cluster: Cluster, name: str, timeout: float) -> None:
     """Ends when a person may work on the node. Raises Exit if only a person helps, and at the deadline."""
     reported: list[str] = []
 
@@ -273,7 +273,7 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     )
 
 
-def _confirmation_for(
+def confirmation_for(
     cluster: Cluster, namespace: str, node: str, mode: ModeWord | None, known: KubeObject | None
 ) -> dict[str, dict[str, str]]:
     """`spec.fenced` for the present machine. Raises ObjectMissing if that must not be confirmed."""
