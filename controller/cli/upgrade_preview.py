@@ -17,12 +17,12 @@ from controller.domain.region.facts import ANSWERED_BY
 from controller.domain.region.upgrade.broker_version_hops import with_hops
 from controller.domain.region.upgrade.next_step import new_upgrade
 from controller.domain.region.upgrade.upgrade_checks import ServiceUpgradeCheck
-from controller.domain.region.upgrade.upgrade_policy import upgrade_policy
+from controller.domain.region.upgrade.upgrade_policy import UpgradePolicy, upgrade_policy
 from controller.domain.region.upgrade.upgrade_state import Check, CheckState
 from controller.errors import Problem, SpecInvalid
 from controller.ports.helm import HelmClient
 from controller.ports.kubernetes import OSDPL, Kube, KubeObject, KubeObjects
-from controller.reconcile.region.upgrade.preflight import PreflightView, preflight_checks
+from controller.reconcile.region.upgrade.preflight import PreflightView, pinned_images, preflight_checks
 
 VERSION_FIELD = "spec.openstackVersion"
 
@@ -53,6 +53,7 @@ def preview_upgrade(
     """
     compared, charts = _compared(item, source, target, kube), offline_renderer().charts
     after = compared.after
+    policy = upgrade_policy(after.deployment.spec.upgrade)
     steps = preview_steps(
         with_hops(after.region.upgrade_steps, *keeper_changes(compared)),
         compared.before.objects(),
@@ -64,9 +65,9 @@ def preview_upgrade(
         namespace=after.deployment.namespace,
         source=source,
         target=target,
-        policy=upgrade_policy(after.deployment.spec.upgrade),
+        policy=policy,
         steps=steps,
-        refused=refusals(compared),
+        refused=(*refusals(compared), *_pinned(compared, source, target, policy)),
         rendered=helm is not None,
     )
 
@@ -98,6 +99,15 @@ def preview_checks(
     found = preflight_checks(kube, view, now)
     known = Check("version-step", state, "; ".join(refused))
     return (known, *found), compared.after.region.upgrade_checks
+
+
+def _pinned(compared: Compared, source: str, target: str, policy: UpgradePolicy) -> tuple[str, ...]:
+    """What the check of pinned images would hold the upgrade for; it needs the spec alone."""
+    upgrade = new_upgrade(source, target, (), 0.0)
+    check = pinned_images(compared.after.objects(), compared.before.objects(), upgrade)
+    if check.state != CheckState.FAILED or check.name in policy.skip_checks:
+        return ()
+    return (f"check {check.name}: {check.message}",)
 
 
 def known_versions(renderer: OfflineRenderer) -> tuple[str, ...]:

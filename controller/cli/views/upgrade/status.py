@@ -182,9 +182,12 @@ def _next(upgrade: Upgrade, spec: RegionSpec, region: str, obstacle: str) -> str
         return f"osctl resume {region}" if spec.paused else "edit the spec as the message says"
     match upgrade_reason(upgrade):
         case Reason.UPGRADE_CHECKS_FAILED:
-            text = "correct what the checks name; the controller makes them again"
+            # The controller makes checks that are Jobs again only if it is asked.
+            text = f"correct what the checks name, then: osctl reconcile {region}"
             return f"{text}. Or return: osctl upgrade abort {region}"
         case Reason.UPGRADE_STEP_FAILED:
+            if upgrade.current is None:
+                return f"correct the cause, then: osctl reconcile {region}"
             text = "correct the cause; the step then continues by itself"
             return text if upgrade.point_of_no_return else f"{text}. Or return: osctl upgrade abort {region}"
         case Reason.REGION_UPGRADE_HELD | Reason.REGION_UPGRADING if spec.upgrade.paused:

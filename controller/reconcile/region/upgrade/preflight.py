@@ -54,7 +54,7 @@ def preflight_checks(kube: Kube, view: PreflightView, now: float) -> tuple[Check
     return (
         _region_ready(view.status, view.upgrade, view.containers),
         _rotation(view.status),
-        _pinned_images(view.desired, view.bundles, view.upgrade),
+        pinned_images(view.desired, view.bundles, view.upgrade),
         _unknown_options(view),
         _version_pins(view.desired),
         _compute_services(view.status, view.upgrade),
@@ -86,8 +86,8 @@ def _rotation(status: Mapping[str, Any]) -> Check:
     return Check("credential-rotation", CheckState.PASSED)
 
 
-def _pinned_images(desired: KubeObjects, bundles: KubeObjects, upgrade: Upgrade) -> Check:
-    """Images of the version before that the spec names, so that they would stay."""
+def pinned_images(desired: KubeObjects, bundles: KubeObjects, upgrade: Upgrade) -> Check:
+    """Whether the spec names images of the version before, which would stay."""
     before = dict(_tags(bundles))
     pinned = [
         f"images.tags.{name} of {release}"

@@ -66,6 +66,20 @@ def test_a_version_that_is_older_is_refused(path: Path) -> None:
     assert "refused" in result.stdout
 
 
+def test_an_image_of_the_version_before_in_the_file_is_refused_with_what_to_do(path: Path) -> None:
+    image = f"registry.example.org/keystone:{OLD}"
+    pinned = {"identity": {"keystone": {"values": {"images": {"tags": {"keystone_api": image}}}}}}
+    path.write_text(example_text(openstackVersion=OLD, services=pinned), encoding="utf-8")
+    result = osctl("upgrade", "plan", NEW, "-f", str(path), "--no-manifests", "-o", "json")
+    assert result.exit_code == 5
+    [refused] = json.loads(result.stdout)["refused"]
+    assert "images.tags.keystone_api of keystone" in refused
+    assert f"name those of {NEW}" in refused
+    skipped = {"skipChecks": ["pinned-images"]}
+    path.write_text(example_text(openstackVersion=OLD, services=pinned, upgrade=skipped), encoding="utf-8")
+    assert osctl("upgrade", "plan", NEW, "-f", str(path), "--no-manifests").exit_code == 1
+
+
 def test_the_region_of_a_cluster_is_planned_without_a_write(region: UpgradingRegion) -> None:
     region.kube.forget_requests()
     result = osctl("upgrade", "plan", NEW, "--no-manifests")

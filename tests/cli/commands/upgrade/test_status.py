@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.commands.upgrade.conftest import found_by_osctl
 from tests.cli.objects import osctl
+from tests.reconcile.region.upgrade.played_checks import play_end
 from tests.reconcile.region.upgrade.upgrading_region import NEW, OLD, UpgradingRegion
 
 
@@ -70,3 +71,19 @@ def test_a_watch_goes_on_while_a_person_is_waited_for(region: UpgradingRegion) -
     result = osctl("upgrade", "status", "--watch", "--timeout", "10m")
     assert result.exit_code == 4
     assert "spec.upgrade.paused is set" in result.stderr
+
+
+def test_a_migration_of_data_that_failed_says_how_it_continues(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    for _ in range(200):
+        region.reconcile()
+        if region.upgrade.get("phase") == "Finish" and region.upgrade.get("checks"):
+            break
+        region.deploy()
+        region.clock.advance(31)
+    job = next(job for job in region.kube.objects("Job") if "nova-data" in job["metadata"]["name"])
+    play_end(region.kube, job, code=2, log="Some migrations failed unexpectedly.")
+    region.reconcile()
+    result = osctl("upgrade", "status")
+    assert "failed  nova-data: exit code 2: Some migrations failed unexpectedly." in result.stdout
+    assert "NEXT      correct the cause, then: osctl reconcile region-one -n openstack" in result.stdout
