@@ -86,7 +86,9 @@ class Container:
         """
         background = [one for work in self.background for one in work.under_way()]
         keys = self.queue.unfinished()
-        return background + [f"a pass at {kind} {namespace}/{name}" for kind, namespace, name in keys]
+        return background + [
+            f"the reconciliation of {kind} {namespace}/{name}" for kind, namespace, name in keys
+        ]
 
 
 @dataclass

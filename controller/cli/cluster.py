@@ -46,7 +46,7 @@ class Cluster:
         if not chosen:
             what = f'OpenStackDeployment "{name}"' if name else "OpenStackDeployment"
             raise ObjectMissing(f"there is no {what} {where}{_listing(regions) if name else ''}")
-        raise ObjectMissing(f"there are several regions: give name and namespace{_listing(chosen)}")
+        raise ObjectMissing(f"there are several regions: specify name and namespace{_listing(chosen)}")
 
     def choose_region(self, named: str = "") -> RegionName:
         """The region for a cluster-scoped object: `named` ([NAMESPACE/]NAME), or the only one.

@@ -16,7 +16,7 @@ from controller.domain.values.shipped_values import Library
 from controller.errors import Problem, SpecInvalid
 
 _REPOSITORY = "spec.charts.repository"
-_REMEDY = "osctl charts shows which build each chart is, and which are tested"
+_REMEDY = "osctl charts shows the build of each chart, and whether it is tested"
 _FIGURES = "pod.resources."
 _CALLED = {Match.PREVIOUS: "the previous build", Match.UNKNOWN: "an unknown build"}
 

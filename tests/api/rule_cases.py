@@ -214,7 +214,7 @@ CASES: Sequence[RuleCase] = (
         [bundle(chart={"name": "a", "repository": "oci://r.example.org/a"})],
     ),
     RuleCase(
-        "the timeout must lie between 10s and 24h",
+        "the timeout must be between 10s and 24h",
         [bundle(timeout=text) for text in ("10s", "1h30m", "24h", "23h60m")],
         [bundle(timeout=text) for text in ("9s", "24h1s", "99999h")],
     ),
@@ -470,7 +470,7 @@ CASES: Sequence[RuleCase] = (
 TRANSITION_MESSAGES = (
     "a restore cannot be changed; create another one",
     "the region's name is part of every endpoint and cannot be changed",
-    "a region that was provisioned once stays so",
+    "a region that was provisioned stays provisioned",
     "a maintenance stays with its region; create another one",
     "a maintenance stays with its node; create another one",
     "a running maintenance cannot become a dry run; create another one",

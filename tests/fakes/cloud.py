@@ -459,7 +459,7 @@ class _InTime:
 
     def __getattr__(self, name: str) -> Any:
         if self._over(self._until):
-            raise CloudUnavailable("not sent, because the time of this pass is over")
+            raise CloudUnavailable("not sent, because the time limit of this reconciliation is reached")
         return getattr(self._cloud, name)
 
 

@@ -59,17 +59,17 @@ def test_a_list_that_cuts_services_off_is_refused(chart: str) -> None:
     [problem], _ = told(chart, READER)
     path = f"spec.services.{CHARTS[chart]}.{chart}.values.network_policy.{chart}.ingress"
     assert problem.path == path
-    assert "cuts off" in problem.message and "spec.features.networkPolicies.monitoring" in problem.remedy
+    assert "cannot reach" in problem.message and "spec.features.networkPolicies.monitoring" in problem.remedy
 
 
 def test_what_a_list_forgets_is_named() -> None:
     [without_nodes], _ = told("mariadb", OF_REGION, CONTROLLER)
-    assert "cuts off nodes of 192.0.2.0/24 from mariadb" in without_nodes.message
+    assert "nodes of 192.0.2.0/24 cannot reach mariadb" in without_nodes.message
     [without_controller], _ = told("mariadb", OF_REGION, NODES)
-    assert "cuts off the controller from mariadb" in without_controller.message
+    assert "the controller cannot reach mariadb" in without_controller.message
     names = {"key": "application", "operator": "NotIn", "values": ["nova"]}
     [without_nova], _ = told("mariadb", {"podSelector": {"matchExpressions": [names]}}, NODES, CONTROLLER)
-    assert "cuts off nova from mariadb" in without_nova.message
+    assert "nova cannot reach mariadb" in without_nova.message
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_list_that_lets_in_what_the_region_needs_is_accepted(rules: Any) -> No
 
 def test_a_list_that_closes_what_the_chart_leaves_open_is_warned_of() -> None:
     _, [warning] = told("keystone", READER)
-    assert "no pod of the region reaches keystone" in warning.message
+    assert "no pod of the region can reach keystone" in warning.message
     assert told("keystone", {"podSelector": {"matchLabels": {"application": "nova"}}}) == ([], [])
 
 

@@ -173,7 +173,7 @@ class CloudLink:
         words, known = f"{name}({subject})", dict(world.disabled_by)
         world.traps.before_call(self._process, service, words, write=write)
         if self._process.clock.monotonic() >= self._until:
-            raise CloudUnavailable("not sent, because the time of this pass is over")
+            raise CloudUnavailable("not sent, because the time limit of this reconciliation is reached")
         fault = world.faults.get(service)
         if fault == "away":
             world.pass_time(SILENT)

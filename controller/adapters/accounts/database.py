@@ -176,7 +176,7 @@ def _copy_grants(
     if refused:
         place = login.place
         text = f"{place.user} may not grant account {after.name} all privileges of account {before.name}"
-        way = "revoke them from the latter, or run this as a user who may"
+        way = "revoke them from the old account, or run the following as a user with these privileges"
         raise RightRefused(f"{text} in the database at {place.shown}; {way}: {'; '.join(refused)}")
 
 

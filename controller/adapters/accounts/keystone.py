@@ -63,7 +63,7 @@ class KeystoneAccounts:
             text = (
                 f"Keystone does not grant account {after.name} all roles and groups of account {before.name}"
             )
-            way = f"remove them from the latter (user {old})"
+            way = f"remove them from user {old}"
             paths = "; ".join(f"PUT {path}" for path in refused)
             raise RightRefused(f"{text}, at {login.place.shown}; {way}, or grant them yourself: {paths}")
         given, own = _options(api, old), _options(api, new)

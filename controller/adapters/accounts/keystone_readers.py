@@ -86,7 +86,7 @@ def _create(
     }
     answer = api.call("POST", "/users", body={"user": user}, also=REFUSALS)
     if answer.status in REFUSALS:
-        raise PasswordRefused(f"Keystone at {login.place.shown} does not make account {account.name}")
+        raise PasswordRefused(f"Keystone at {login.place.shown} does not create account {account.name}")
     made: Mapping[str, Any] = answer.content["user"]
     return made
 
@@ -134,7 +134,8 @@ def _wanted(api: JsonApi, login: ServerLogin, *, project: bool) -> tuple[str, ..
     role = next((one["id"] for one in roles if one["name"] == READER_ROLE and not one.get("domain_id")), None)
     if role is None:
         raise ServerUnavailable(
-            f"Keystone at {login.place.shown} has no role {READER_ROLE}; `keystone-manage bootstrap` makes it"
+            f"Keystone at {login.place.shown} has no role {READER_ROLE}; `keystone-manage bootstrap` "
+            "creates it"
         )
     system = f"/system/users/{{user}}/roles/{role}"
     if not project:

@@ -232,7 +232,7 @@ class RepositoryClient:
         if answer.status in (401, 403, 407):
             return self.denied(answer.status)
         if answer.status in (404, 410):
-            return ChartNotFound(f"{shown(answer.url)} is not there (status {answer.status})")
+            return ChartNotFound(f"{shown(answer.url)} does not exist (status {answer.status})")
         return RepositoryUnavailable(
             f"{self._repository} answered {answer.status} for {shown(answer.url)}",
             _retry_after(answer.headers),
@@ -316,7 +316,7 @@ def _certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationEr
 def _cause(error: Exception) -> str:
     """The error in our own words, because libraries quote addresses, which may contain tokens."""
     words: tuple[tuple[type[Exception], str], ...] = (
-        (ProxyError, "the proxy does not answer as one"),
+        (ProxyError, "the answer does not come from a proxy"),
         (NameResolutionError, "the name of the host cannot be resolved"),
         (NewConnectionError, "no connection"),
         (ConnectTimeoutError, "the connection timed out"),

@@ -42,8 +42,8 @@ def fetch_archive(name: str, version: str, repository: str, index: Index, client
         answer = client.get(address, limit=LARGEST_ARCHIVE, headers=_login(repository, address, client))
     except ChartNotFound:
         raise ChartNotFound(
-            f'{repository} lists chart "{name}" {version}, but {shown(address)} is not there; update '
-            "the repository's index"
+            f'{repository} lists chart "{name}" {version}, but {shown(address)} does not exist; update the '
+            "repository's index"
         ) from None
     check_digest(entry.digest, answer.body, f'chart "{name}" {version} of {repository}')
     return answer.body

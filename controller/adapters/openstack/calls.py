@@ -248,7 +248,10 @@ class CloudCalls:
         microversion: str = "",
     ) -> Any:
         if self._clock.monotonic() >= self._until:
-            text = f"{service} {method} {path}: not sent, because the time of this pass is over"
+            text = (
+                f"{service} {method} {path}: not sent, because the time limit of this "
+                "reconciliation is reached"
+            )
             raise CloudUnavailable(text, untouched=True)
         wait = self._quiet.get(service, 0.0) - self._clock.monotonic()
         if wait > 0:
@@ -281,7 +284,7 @@ class CloudCalls:
         place = self.region or "the cloud"
         return CloudRefused(
             f"the catalogue of {place} has no {self.interface} endpoint of {service} yet (since {since}); "
-            "the controller reads the catalogue again at each pass",
+            "the controller reads the catalogue again at each reconciliation",
             404,
         )
 

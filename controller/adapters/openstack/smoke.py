@@ -140,7 +140,7 @@ class OpenStackSmoke:
 
     def make_project(self, name: str, tags: tuple[str, ...]) -> SmokeProject:
         asked = {"name": name, "domain_id": self._calls.login().domain, "tags": list(tags)}
-        asked["description"] = "made by osctl smoke, which removes it with all that is in it"
+        asked["description"] = "created by osctl smoke, which deletes it with all its resources"
         made = self._calls.send("POST", "identity", "/projects", {"project": asked})["project"]
         parsed = parse_project(str(made["id"]), name, tags)
         if parsed is None:
@@ -247,5 +247,5 @@ def _only_of(project: str, listed: Iterable[dict[str, Any]], key: str, path: str
 
 def _there(answer: Any, what: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
-        raise CloudUnavailable(f"the {what} that was just made is not there")
+        raise CloudUnavailable(f"the {what} that was just created does not exist")
     return answer

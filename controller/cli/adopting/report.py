@@ -60,7 +60,7 @@ class Report:
         for one in self.leftovers.kept:
             yield "differs", f"{one.release} {one.path}: {one.why}"
         for name in self.new:
-            yield "new", f"{name} does not run, and would be installed"
+            yield "new", f"{name} does not run yet, and would be installed"
         for name, why in self.running.left_out.items():
             yield "left out", f"{name}: {why}"
         if self.running.completed:

@@ -50,7 +50,7 @@ def charts(
         typer.Option(
             "--repository",
             metavar="ADDRESS",
-            help=f"A repository to look at; {', '.join(VARIABLES.values())} open it.",
+            help=f"Chart repository to check; {', '.join(VARIABLES.values())} hold its credentials.",
             show_default=False,
         ),
     ] = "",

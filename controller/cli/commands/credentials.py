@@ -70,7 +70,7 @@ def rotate_credentials(
     *,
     services: Services = None,
     every: Annotated[bool, typer.Option("--all", help="All services, one after the other.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     region: Region = "",
     namespace: Namespace = "",
     kubeconfig: Kubeconfig = None,

@@ -37,7 +37,7 @@ _MOST_SHOWN = 4
 
 
 def adopt(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="File of the region, as it will be applied.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File of the region that you will apply.")],
     *,
     values: Annotated[
         Path | None,

@@ -95,7 +95,7 @@ def print_diff(console: Console, found: RegionDiff, *, every_tag: bool = False) 
         if setting.path == VOLUMES and setting.after == "Delete":
             console.print(Text(f"    {DELETES_LATER}", "bold red"), soft_wrap=True)
     if found.steps and not found.refused:
-        text = f"~ upgrade in {count(len(found.steps), 'step')}, each when the one before is healthy"
+        text = f"~ upgrade in {count(len(found.steps), 'step')}, each begins when the previous one is healthy"
         console.print(f"{text} (osctl upgrade plan VERSION shows each)", soft_wrap=True)
         console.print(f"    {' → '.join(found.steps)}", soft_wrap=True)
     _print_images(console, folded)

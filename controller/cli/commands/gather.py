@@ -32,7 +32,7 @@ _MEBI = 1024 * 1024
 def gather(
     *,
     name: Annotated[
-        str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
+        str, typer.Argument(help="The region; needed only if there are several.", show_default=False)
     ] = "",
     to: Annotated[
         Path | None,

@@ -44,13 +44,13 @@ def images(
         bool,
         typer.Option(
             "--copy",
-            help="Print a command of skopeo for each image that spec.images.registry has to have; with "
-            "-o json, sources and targets.",
+            help="Print a skopeo command for each image that spec.images.registry must have; with -o "
+            "json, sources and targets.",
         ),
     ] = False,
     ca_file: Annotated[
         Path | None,
-        typer.Option("--ca-file", metavar="FILE", help="Certificates of the authorities of registries."),
+        typer.Option("--ca-file", metavar="FILE", help="File with the CA certificates of the registries."),
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:

@@ -61,7 +61,7 @@ def convert(
         bool,
         typer.Option(
             "--as-server",
-            help="Print instead an OpenStackServer like one machine of each set, for a trial.",
+            help="Instead, print an OpenStackServer that equals one machine of each set, for a test.",
         ),
     ] = False,
     output: Annotated[Format, typer.Option("--output", "-o", help="Output format.")] = Format.YAML,

@@ -148,7 +148,8 @@ def maintain(
     fenced: Annotated[
         bool,
         typer.Option(
-            "--fenced", help="With evacuate: confirm that you have checked that its machine is off now."
+            "--fenced",
+            help="With evacuate: confirm that the machine is off now, and that you have checked it.",
         ),
     ] = False,
     servers_per_node: ServersPerNode = None,
@@ -267,9 +268,7 @@ def fenced(node: Node, *, region: Region = "", kubeconfig: Kubeconfig = None, co
     }
     cluster.kube.merge_patch(NODE, node, None, {"metadata": meta})
     stderr().print(
-        soft_wrapped(
-            f"node/{node} is confirmed to be off; this is valid until the machine shows a sign of life"
-        )
+        soft_wrapped(f"node/{node} is confirmed to be off; this is valid until the machine reports again")
     )
 
 
@@ -295,9 +294,9 @@ def _last_report(namespace: str, node: str, live: KubeObject) -> str:
     report = str(node_notes(namespace, live).get(REPORT_ANNOTATION) or "")
     if not report and machine_facts(live, namespace).is_compute:
         raise ObjectMissing(
-            f'the controller has not yet recorded the last state of the compute service of "{node}", '
-            "which the confirmation needs; run this again in half a minute (it is recorded as soon "
-            "as OpenStack answers)"
+            f'the confirmation needs the last state of the compute service of "{node}", which the '
+            "controller has not recorded yet; run this again in half a minute (the controller records it "
+            "when OpenStack answers)"
         )
     return report
 

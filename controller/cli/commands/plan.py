@@ -38,7 +38,7 @@ POLL_SECONDS = 0.5
 ATTEMPTS = 5
 
 RegionName = Annotated[
-    str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
+    str, typer.Argument(help="The region; needed only if there are several.", show_default=False)
 ]
 PlanTimeout = Annotated[
     float,

@@ -88,7 +88,7 @@ Sweep = Annotated[
 def smoke(
     *,
     name: Annotated[
-        str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
+        str, typer.Argument(help="The region; needed only if there are several.", show_default=False)
     ] = "",
     filenames: Filenames = None,
     clouds: CloudsFile = None,

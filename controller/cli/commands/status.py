@@ -40,7 +40,7 @@ AllContexts = Annotated[
 def status(
     *,
     name: Annotated[
-        str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
+        str, typer.Argument(help="The region; needed only if there are several.", show_default=False)
     ] = "",
     namespace: Namespace = "",
     all_namespaces: AllNamespaces = False,

@@ -18,7 +18,7 @@ from controller.errors import ObjectMissing
 def wait(
     *,
     name: Annotated[
-        str, typer.Argument(help="The region; not needed where there is one.", show_default=False)
+        str, typer.Argument(help="The region; needed only if there are several.", show_default=False)
     ] = "",
     goal: Annotated[Goal, typer.Option("--for", help="What to wait for.")] = Goal.READY,
     timeout: Timeout = DEFAULT_TIMEOUT,

@@ -46,7 +46,7 @@ def missing_secrets(region: OfflineRegion, there: Made, told: Collection[str]) -
     """Those to create; `told` are names of Secrets that are reported already."""
     for one in operator_secrets(region.deployment.document):
         if (SECRET.kind, one.name) not in there.keys and one.name not in told:
-            text = f"{one.description} is made by no release, but the controller needs it"
+            text = f"{one.description} is not created by a release, but the controller needs it"
             command = one.command.replace("{namespace}", region.deployment.namespace)
             yield Problem(one.path, text, f"create it: {command}")
 

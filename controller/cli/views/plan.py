@@ -15,7 +15,7 @@ MARKS = {
     PlanAction.INSTALL: ("+", "green", "installed again"),
     PlanAction.UPGRADE: ("~", "yellow", ""),
     PlanAction.UNINSTALL: ("-", "red", "uninstalled"),
-    PlanAction.TAKE_OVER: ("=", "cyan", "taken over as it runs; nothing in the cluster changes"),
+    PlanAction.TAKE_OVER: ("=", "cyan", "taken over; nothing in the cluster changes"),
     PlanAction.SETTINGS: ("~", "cyan", "only its settings change; nothing in the cluster changes"),
 }
 # Reasons of Planned that wait for a person.

@@ -30,10 +30,10 @@ class CredentialDoubt:
 def edited_doubt(secret: str, keys: Sequence[str], namespace: str) -> CredentialDoubt:
     """Keys of a generated Secret differ from the text that the controller wrote."""
     text = (
-        f"{', '.join(keys)} was edited by another client; databases, the broker, Keystone and data "
-        "may still use the former content. Restore that (osctl credentials restore FILE -n "
-        f"{namespace} --secret {secret} --overwrite {secret}), or, if the edit is intended and these "
-        f"have the new content, confirm it: kubectl -n {namespace} annotate secret {secret} "
+        f"{', '.join(keys)} was edited by another client; databases, the broker, Keystone and data may "
+        "still use the former content. Restore the former content (osctl credentials restore FILE -n "
+        f"{namespace} --secret {secret} --overwrite {secret}), or, if the edit is intended and all of "
+        f"these have the new content, confirm it: kubectl -n {namespace} annotate secret {secret} "
         f"{WRITTEN_ANNOTATION}-"
     )
     return CredentialDoubt(secret, text, Reason.CREDENTIALS_EDITED)
@@ -79,5 +79,5 @@ def _oddity(text: str, *, is_file: bool) -> str:
     if len(text.splitlines()) > 1:
         return "has several lines"
     if not text.isprintable():
-        return "has control characters, or others that cannot be seen"
+        return "has control characters or other invisible characters"
     return "begins or ends with a blank" if text != text.strip() else ""

@@ -216,8 +216,8 @@ def _ending_claim(pods: Iterable[PodFacts], around: Surroundings) -> str:
             claim = around.claims.get(name)
             if claim is not None and claim.deleting:
                 return (
-                    f"claim {name} is being deleted: the data are lost when pod {pod.name} ends. "
-                    "Save them before"
+                    f"claim {name} is being deleted: the data are lost when pod {pod.name} ends. Save the "
+                    "data first"
                 )
     return ""
 
@@ -226,7 +226,9 @@ def _remarks(workload: Workload) -> str:
     """Notes although all pods serve."""
     rollout, remarks = workload.rollout, []
     if workload.homeless:
-        remarks.append(f"no node fits it (label {workload.homeless}, and no taint that it does not tolerate)")
+        remarks.append(
+            f"no node matches it (the pod needs the label {workload.homeless}, and tolerates no other taints)"
+        )
     outdated = max(rollout.desired - rollout.updated, 0)
     if rollout.on_delete and outdated:
         remarks.append(

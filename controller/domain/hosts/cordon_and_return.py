@@ -98,7 +98,9 @@ def _return(facts: HostFacts, node: ComputeNode, service: ComputeService, now: f
         names = ", ".join(facts.unready_pods[:3])
         return NextStep(Step.WAIT, Reason.PODS_NOT_READY, f"waits for its pods: {names}")
     if service.forced_down:
-        text = "forced_down is removed once its compute service has cleaned up what was evacuated"
+        text = (
+            "the controller removes forced_down when the compute service has cleaned up the evacuated servers"
+        )
         return NextStep(Step.UNFORCE, Reason.CLEANUP_AWAITED, text)
     if not service.up:
         return NextStep(Step.WAIT, Reason.COMPUTE_DOWN, "waits for its compute service to report")

@@ -198,21 +198,27 @@ class _Search:
                 )
             return ""
         if not host:
-            return "annotations of other nodes name the hosts with its names"
+            return "annotations of other nodes already claim the hosts that have the names of this node"
         if host not in self.computes and host not in self._agents:
             return ""
         owner = self._owner.get(host, "")
         if name in self._by_name and owner not in ("", name) and self._by_name.get(owner) != host:
-            return f"by name it is the host {host}, which has the address of the node {owner} in OpenStack"
+            return (
+                f"by its name the node is the host {host}, but in OpenStack that host has the "
+                f"address of the node {owner}"
+            )
         other = self._addressed.get(name, "")
         if name in self._by_name and other not in ("", host):
-            return f"by name it is the host {host}, by address the host {other}"
+            return f"by its name the node is the host {host}, but by its address the host {other}"
         if name not in self._by_name:
             named = sorted(one for one, found in self._by_name.items() if found == host and one != name)
             if named:
-                return f"by address it is the host {host}, which by name is the node {named[0]}"
+                return (
+                    f"by its address the node is the host {host}, but by its name that host is the "
+                    f"node {named[0]}"
+                )
             if before := self._gone_with(host):
-                text = f"by address it is the host {host}, which was the node {before}"
+                text = f"by its address the node is the host {host}, but that host was the node {before}"
                 return f"{text}; that node is gone or has no role"
         if other := self._other_by_name(name):
             return f"the node was the host {host} before, and by its name the node is the host {other}"

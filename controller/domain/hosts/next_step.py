@@ -78,8 +78,8 @@ def _without_service(facts: HostFacts, breaker_open: str) -> NextStep:
     """A valid but incomplete list looks like a lost service, so several passes must agree."""
     if facts.missing_observations < MISSING_OBSERVATIONS:
         text = (
-            "OpenStack lists no compute service of it; the controller acts on that after "
-            f"{MISSING_OBSERVATIONS} passes"
+            "OpenStack lists no compute service of this host; the controller acts after "
+            f"{MISSING_OBSERVATIONS} observations"
         )
         return NextStep(Step.WAIT, Reason.CLOUD_UNKNOWN, text)
     if facts.mapped and facts.was_compute:
@@ -131,4 +131,8 @@ def _replaced(facts: HostFacts, *, policy: NodePolicy, breaker_open: str) -> Nex
         )
     if facts.servers:
         return servers_remaining(facts, "the node was replaced by another one with the same name")
-    return NextStep(Step.REMOVE, Reason.NODE_REPLACED, "the old compute service is removed for the new one")
+    return NextStep(
+        Step.REMOVE,
+        Reason.NODE_REPLACED,
+        "the controller removes the old compute service, because a new one replaces it",
+    )

@@ -195,5 +195,5 @@ def nodes_condition(
         more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
         text += f"; OpenStack has compute hosts without a node: {names}{more}"
     if unknown and any(node.is_compute for node in known):
-        text += f"; nothing is known of their compute hosts, which are not changed: {unknown}"
+        text += f"; the state of compute hosts is not known, so they stay as they are: {unknown}"
     return Condition(CONDITION, "True", Reason.NODES_READY, text, generation)

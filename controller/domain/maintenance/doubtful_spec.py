@@ -27,7 +27,10 @@ def doubtful_fields(obj: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _deadlines(spec)
     if spec.mode != Mode.CORDON and spec.per_host > spec.per_region:
         most = spec.per_region
-        text = f"{most} servers of the region move at a time, so {spec.per_host} of this node never do"
+        text = (
+            f"at most {most} servers of the region move at a time, so {spec.per_host} servers of "
+            "this node never move together"
+        )
         remedy = f"set serversPerRegion to {spec.per_host} or more, or lower serversPerNode"
         yield Problem("spec.budgets.serversPerNode", text, remedy)
     for field, mode in _OF_MODE.items():

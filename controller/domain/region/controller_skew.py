@@ -48,7 +48,10 @@ def refused_controller(osdpl: Mapping[str, Any], own: str) -> SkewRefusal | None
         f"kubectl -n {meta.get('namespace')} annotate osdpl {meta['name']} "
         f"{ACCEPT_VERSION_ANNOTATION}={CONTROLLER}={shown}"
     )
-    served = f"controller {known} has served this region, and this one is {own}: it changes nothing, because"
+    served = (
+        f"controller {known} has served this region, and this controller is {own}. It changes "
+        "nothing, because"
+    )
     if newer:
         again = f"install {before[0]}.{before[1]} again, or accept the older one"
         text = f"this version may not know what the newer one wrote; {again}"

@@ -182,7 +182,7 @@ class _Reader:
             self.refuse(path, str(error))
             return DEFAULT_TIMEOUT_SECONDS
         if not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
-            self.refuse(path, "the timeout must lie between 10s and 24h")
+            self.refuse(path, "the timeout must be between 10s and 24h")
         return seconds
 
     def unique(self, names: Sequence[str], path: str) -> None:

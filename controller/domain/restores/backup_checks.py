@@ -57,7 +57,7 @@ def read_fetched(output: str) -> FetchedBackup:
     except (binascii.Error, ValueError, zlib.error):
         raise ValueError("the Job has not printed a list of files") from None
     if not unpacked.eof:
-        raise ValueError("the Job has printed a list of files that is cut, or too long")
+        raise ValueError("the list of files that the Job printed is incomplete, or too long")
     lines, separator, document = text.partition(_SEPARATOR)
     if not separator:
         raise ValueError(f"the backup has no {MANIFEST_FILE}: it is not complete")
@@ -81,7 +81,7 @@ def misfit(backup: FetchedBackup, region: RegionNow, wanted: str) -> str:
 def _wrong_place(backup: FetchedBackup, region: RegionNow, wanted: str) -> list[str]:
     found, manifest, server = [], backup.manifest, backup.server_version
     if wanted not in ("latest", manifest.id):
-        found.append(f"the snapshot has backup {manifest.id}; name that one, or latest")
+        found.append(f"the snapshot has backup {manifest.id}; set this id, or latest")
     if (manifest.namespace, manifest.region) != (region.namespace, region.name):
         other = f"{manifest.namespace}/{manifest.region}"
         found.append(f"the backup is of region {other}; restore it there, or use a backup of this region")

@@ -63,16 +63,19 @@ BUILD_INFO = Gauge(
 )
 RECONCILE_DURATION = Histogram(
     "osctl_reconcile_duration_seconds",
-    "Duration of one pass at an object, by kind and result (success, error).",
+    "Duration of one reconciliation of an object, by kind and result (success, error).",
     ("kind", "result"),
     RECONCILE_BUCKETS,
 )
-QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that are due for a pass and wait for a free worker.")
+QUEUE_KEYS = Gauge("osctl_queue_keys", "Objects that wait for a free worker.")
 QUEUE_OLDEST = Gauge(
     "osctl_queue_oldest_seconds",
-    "Seconds by which the most overdue object or the longest pass has been waiting, 0 without the Lease.",
+    "Longest time in seconds that an object has waited in the queue, or that a reconciliation has "
+    "run; 0 without the Lease.",
 )
-QUEUE_RETRIES = Counter("osctl_queue_retries_total", "Passes that failed and will be tried again.", ("kind",))
+QUEUE_RETRIES = Counter(
+    "osctl_queue_retries_total", "Failed reconciliations, which the controller retries.", ("kind",)
+)
 LEASE_HELD = Gauge("osctl_lease_held", "1 while this container holds its Lease and may write.")
 WATCH_SILENCE = Gauge(
     "osctl_watch_silence_seconds",
@@ -81,7 +84,7 @@ WATCH_SILENCE = Gauge(
 )
 METRICS_DROPPED = Counter(
     "osctl_metrics_dropped_total",
-    "Values of a metric left out because it had as many series as it may have.",
+    "Values of a metric that were not reported, because the metric had reached its limit of series.",
     ("name",),
 )
 
@@ -107,16 +110,16 @@ REGION_RELEASES_DEPLOYED = Gauge(
 )
 UPGRADE_INFO = Gauge(
     "osctl_upgrade_info",
-    "Always 1; an upgrade to another OpenStack that is under way, its phase, and the reason of Upgrading.",
+    "Always 1; the labels have the phase of the current upgrade, and the reason of the condition Upgrading.",
     ("region", "source", "target", "phase", "reason"),
 )
-UPGRADE_STEPS = Gauge("osctl_upgrade_steps", "Steps of the upgrade that is under way.", ("region",))
+UPGRADE_STEPS = Gauge("osctl_upgrade_steps", "Steps of the current upgrade.", ("region",))
 UPGRADE_STEPS_DONE = Gauge(
-    "osctl_upgrade_steps_done", "Steps of the upgrade that is under way, and are done.", ("region",)
+    "osctl_upgrade_steps_done", "Steps of the current upgrade that are done.", ("region",)
 )
 UPGRADE_STEP_START = Gauge(
     "osctl_upgrade_step_start_timestamp_seconds",
-    "When the step of an upgrade that is not done yet began.",
+    "Start time of the current step of an upgrade.",
     ("region", "step"),
 )
 BACKUP_LAST_GOOD = Gauge(
@@ -124,7 +127,7 @@ BACKUP_LAST_GOOD = Gauge(
 )
 BACKUP_DUE = Gauge(
     "osctl_backup_due_timestamp_seconds",
-    "By when another backup of the region has to succeed, so that the schedule is kept.",
+    "Time by which the next backup of the region must succeed.",
     ("region",),
 )
 BACKUP_SIZE = Gauge(
@@ -132,7 +135,7 @@ BACKUP_SIZE = Gauge(
 )
 BACKUP_RESTORABLE = Gauge(
     "osctl_backup_restorable",
-    "1 if the last drill has restored its backup, 0 if not; absent before the first one.",
+    "1 if the last drill has restored its backup, 0 if not; absent before the first drill.",
     ("region",),
 )
 
@@ -144,12 +147,10 @@ HELM_DURATION = Histogram(
     ("release", "action", "result"),
     HELM_BUCKETS,
 )
-HELM_RETRIES = Counter(
-    "osctl_helm_retries_total", "Actions on a release that repeat one that failed.", ("release",)
-)
+HELM_RETRIES = Counter("osctl_helm_retries_total", "Retries of failed actions on a release.", ("release",))
 DIGEST_SKIPS = Counter(
     "osctl_release_digest_skips_total",
-    "Passes at a release without an action, because chart and values are already deployed.",
+    "Reconciliations of a release that needed no action, because chart and values are already deployed.",
     ("release",),
 )
 DRIFT_FOUND = Counter(
@@ -179,7 +180,7 @@ RELEASE_FAILURES = Gauge(
 # with 1 in each process has never increased.
 RELEASE_UNLOCKS = Gauge(
     "osctl_release_unlocks",
-    "Actions on a release found cut off, and their revisions marked failed, since it was first installed.",
+    "Interrupted actions on a release, with a revision marked as failed, since its first install.",
     ("bundle", "release"),
 )
 
@@ -200,7 +201,7 @@ COMPONENT_PODS_DESIRED = Gauge(
     ("region", "application", "component"),
 )
 PROBE_SUCCESS = Gauge(
-    "osctl_probe_success", "1 if the last probe of a service in the region went well.", ("probe",)
+    "osctl_probe_success", "1 if the last probe of a service in the region succeeded.", ("probe",)
 )
 PROBE_DURATION = Gauge(
     "osctl_probe_duration_seconds", "Duration of the last probe of a service in the region.", ("probe",)
@@ -209,7 +210,7 @@ PROBE_DURATION = Gauge(
 # secrets
 CERTIFICATE_EXPIRY = Gauge(
     "osctl_certificate_expiry_timestamp_seconds",
-    "When a certificate of the region ends to be valid.",
+    "When a certificate of the region expires.",
     ("region", "secret"),
 )
 SECRET_ROTATED = Gauge(
@@ -219,7 +220,7 @@ SECRET_ROTATED = Gauge(
 )
 SECRET_ROTATION_START = Gauge(
     "osctl_secret_rotation_start_timestamp_seconds",
-    "When a rotation of a Secret began that is under way.",
+    "Start time of the current rotation of a Secret.",
     ("region", "secret"),
 )
 SECRET_NEXT_ROTATION = Gauge(
@@ -234,7 +235,7 @@ NODE_READY = Gauge(
 )
 NODE_HOST = Gauge(
     "osctl_node_host",
-    "Always 1; a node with a compute host, and in one word why that is as it is.",
+    "Always 1; the labels have a node with a compute host, and the reason of its state in one word.",
     ("region", "node", "reason"),
 )
 NODE_DRAIN_LOCKED = Gauge(
@@ -247,7 +248,7 @@ NODES_CIRCUIT_BREAKER_OPEN = Gauge(
 )
 COMPUTE_MAINTENANCE = Gauge(
     "osctl_compute_maintenance",
-    "Always 1; a ComputeMaintenance that is no dry run, its node, mode and phase.",
+    "Always 1; the labels have the node, mode and phase of a ComputeMaintenance. Dry runs are left out.",
     ("maintenance", "node", "mode", "phase"),
 )
 COMPUTE_MAINTENANCE_START = Gauge(
@@ -257,14 +258,15 @@ COMPUTE_MAINTENANCE_START = Gauge(
 )
 COMPUTE_MAINTENANCE_LEFT = Gauge(
     "osctl_compute_maintenance_servers_left",
-    "Servers that a ComputeMaintenance has still to move.",
+    "Servers that a ComputeMaintenance must still move.",
     ("maintenance", "node"),
 )
 
 # servers
 SERVER = Gauge(
     "osctl_server",
-    "Always 1; an OpenStackServer as NAMESPACE/NAME, its status in Nova's words, and why it is as it is.",
+    "Always 1; the labels have an OpenStackServer as NAMESPACE/NAME, its status in Nova, and the "
+    "reason of its state.",
     ("server", "state", "reason"),
 )
 

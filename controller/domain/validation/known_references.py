@@ -74,9 +74,9 @@ class KnownReferences:
                 "spec", f"{text}, and {by}{more} {verb} it", "add the key, or correct the reference"
             )
         with_keys = f" (keys {', '.join(keys)})" if keys else ""
-        text = f"{one.kind} {one.name}{with_keys} is made by no release, but {by}{more} {verb} it"
+        text = f"{one.kind} {one.name}{with_keys} is not created by a release, but {by}{more} {verb} it"
         if one.kind in WAITED:
-            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} made by no release"
+            what = f"{one.kind} {one.name} {'are' if one.kind == PODS else 'is'} not created by a release"
             text = f"{what}, and {by}{more} {verb.replace('need', 'wait')} for it: {one.by} stays in Init"
             remedy = (
                 "correct manifests, endpoints or dependencies in the values, or create the missing object"

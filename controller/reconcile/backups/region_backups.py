@@ -218,11 +218,11 @@ class RegionBackups:
                 return self._clock.now()  # the next pass sees whose it is
             log_action("create-cronjob", place, f"CronJob {name} is made")
         elif (there["metadata"].get("labels") or {}).get(BACKUP_LABEL) is None:
-            raise ObjectRefused(f'CronJob "{name}" is of another owner; rename or delete it')
+            raise ObjectRefused(f'CronJob "{name}" has another owner; rename or delete it')
         elif digest_of(there) != digest_of(wanted):
             meta = {**wanted["metadata"], "resourceVersion": there["metadata"]["resourceVersion"]}
             self._kube.replace({**wanted, "metadata": meta})
-            log_action("change-cronjob", place, f"CronJob {name} is as the spec asks now")
+            log_action("change-cronjob", place, f"CronJob {name} matches the spec again")
         return seconds_of(there["metadata"].get("creationTimestamp")) or self._clock.now()
 
     def _remove(self, osdpl: KubeObject) -> None:
@@ -238,7 +238,7 @@ class RegionBackups:
                 continue
             log_action("delete-cronjob", f"{namespace}/{name}", f"CronJob {name} is no longer wanted")
         reason = Reason.BACKUPS_KEPT
-        text = f"no backups are made any more; those that there are stay, with Secret {PASSPHRASE_SECRET}"
+        text = f"the controller makes no more backups; existing backups and Secret {PASSPHRASE_SECRET} stay"
         self._events.emit(osdpl, type_=reason.event, reason=reason, message=f"{text} and claim {CLAIM}")
 
 

@@ -159,7 +159,7 @@ class DiskRecords:
         try:
             self._kube.create({**head, "metadata": meta, "data": data})
         except Conflict as error:
-            log_action("record", place, f"{text}; retried in the next pass", error=error)
+            log_action("record", place, f"{text}; retried at the next reconciliation", error=error)
         else:
             log_action("record", place, text)
 

@@ -83,7 +83,10 @@ class MaintenanceDeletion:
         if refused is not None:
             raise refused
         if not whole:
-            text = "the time for a pass was over; the next pass checks whether all moves are over"
+            text = (
+                "the time limit of this reconciliation is reached; the next one checks whether all "
+                "moves have ended"
+            )
             self._status.write(work, work.status_with(Phase.ROLLING_BACK, Reason.ROLLING_BACK, text))
             return BUSY_EVERY
         kept = [one.open for one in open_ if one.needs_us]

@@ -185,7 +185,7 @@ class StatusWriter:
         """`unchanged`: only where no other writer changed the object since it was read, else a Conflict."""
         if work.spec.dry_run and work.started:
             observed = replace(
-                observed, message=f"{observed.message}; dryRun was set after its begin: {_TOO_LATE}"
+                observed, message=f"{observed.message}; dryRun was set after the start: {_TOO_LATE}"
             )
         before = work.obj.get("status") or {}
         generation = int(work.obj["metadata"].get("generation") or 0)

@@ -85,4 +85,4 @@ def test_what_is_missing_is_reported_with_its_interface_and_since_when(keystone:
     # One text for as long as it lasts: a status that repeats it is not written again.
     [text] = reported
     assert text.startswith("the catalogue of RegionOne has no public endpoint of compute yet (since 20")
-    assert text.endswith("the controller reads the catalogue again at each pass")
+    assert text.endswith("the controller reads the catalogue again at each reconciliation")

@@ -19,9 +19,9 @@ def test_nothing_is_sent_after_the_deadline() -> None:
     bounded.get("compute", "/x")
     calls.clock.advance(40)
     assert bounded.late
-    with pytest.raises(CloudUnavailable, match="the time of this pass is over"):
+    with pytest.raises(CloudUnavailable, match="the time limit of this reconciliation is reached"):
         bounded.get("compute", "/x")
-    with pytest.raises(CloudUnavailable, match="the time of this pass is over"):
+    with pytest.raises(CloudUnavailable, match="the time limit of this reconciliation is reached"):
         bounded.send("POST", "compute", "/x", {})
     assert len(service.asked) == 1
     calls.get("compute", "/x")
@@ -86,7 +86,7 @@ def test_what_was_begun_in_time_is_sent_within_its_grace() -> None:
     assert bounded.late
     bounded.send("POST", "compute", "/x", {})
     calls.clock.advance(10)
-    with pytest.raises(CloudUnavailable, match="the time of this pass is over"):
+    with pytest.raises(CloudUnavailable, match="the time limit of this reconciliation is reached"):
         bounded.send("POST", "compute", "/x", {})
     bounded.longer(5).send("POST", "compute", "/x", {})
     assert len(service.asked) == 2

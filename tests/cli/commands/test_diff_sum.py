@@ -134,5 +134,5 @@ def test_another_version_is_said_to_come_in_steps() -> None:
     with console.capture() as found:
         print_diff(console, RegionDiff((touched("nova"),), 0, steps=("identity", "compute/computes")))
     lines = found.get().splitlines()
-    assert lines[0].startswith("~ upgrade in 2 steps, each when the one before is healthy")
+    assert lines[0].startswith("~ upgrade in 2 steps, each begins when the previous one is healthy")
     assert lines[1] == "    identity → compute/computes"

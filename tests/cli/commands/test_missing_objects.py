@@ -29,7 +29,9 @@ def _region(directory: Path, features: Mapping[str, Any] = FEATURES) -> str:
 def test_what_an_operator_brings_is_reported_with_the_command_that_makes_it(tmp_path: Path) -> None:
     result = osctl("validate", "--manifests", _region(tmp_path))
     assert result.exit_code == 0
-    needed = "spec: Secret public-tls (keys tls.crt, tls.key) is made by no release, but gateway needs it; "
+    needed = (
+        "spec: Secret public-tls (keys tls.crt, tls.key) is not created by a release, but gateway needs it; "
+    )
     assert needed in result.stderr
     assert "create it: kubectl -n openstack create secret tls public-tls --cert=tls.crt" in result.stderr
 
@@ -55,7 +57,7 @@ def test_an_offer_of_ceph_with_a_name_of_its_own_is_to_be_listed_in_the_charts_v
 def test_with_the_charts_of_the_image_nothing_is_missing() -> None:
     result = osctl("validate", "--manifests", str(EXAMPLE))
     assert result.exit_code == 0
-    assert "is made by no release" not in result.stderr
+    assert "is not created by a release" not in result.stderr
 
 
 @pytest.mark.slow
@@ -69,7 +71,7 @@ def test_the_login_of_a_registry_is_to_be_brought_and_how(tmp_path: Path) -> Non
     file.write_text(example_text(images=images))
     result = osctl("validate", "--manifests", str(file))
     assert result.exit_code == 0
-    assert "spec: Secret registry-login is made by no release, but " in result.stderr
+    assert "spec: Secret registry-login is not created by a release, but " in result.stderr
     assert (
         "create it: podman login --authfile login.json other.example.org"
         " && podman login --authfile login.json registry.example.org:5000"

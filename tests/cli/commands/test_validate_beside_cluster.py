@@ -134,7 +134,7 @@ def test_a_secret_that_is_there_is_not_asked_for_but_for_a_key_that_it_lacks(
     validate: Validate, kube: FakeKube
 ) -> None:
     _, told = validate("--nodes", features=GATEWAY)
-    assert "Secret public (keys tls.crt, tls.key) is made by no release" in told
+    assert "Secret public (keys tls.crt, tls.key) is not created by a release" in told
     meta = {"name": "public", "namespace": "openstack"}
     secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": meta}
     kube.create({**secret, "data": {"tls.crt": "eA=="}})

@@ -85,16 +85,16 @@ def missing(there: list[dict[str, Any]], features: dict[str, Any], **more: Any) 
 def test_a_secret_that_only_the_controller_reads_is_asked_for_with_its_type() -> None:
     assert missing([], AUTHORITY) == {
         FIELD: (
-            "Secret corporate-ca (type osctl.dev/authority, keys tls.crt, tls.key; and ca.crt with the root, "
-            "unless tls.crt ends with it) is made by no release, "
-            "but the controller needs it; create it: kubectl -n openstack create secret generic corporate-ca "
+            "Secret corporate-ca (type osctl.dev/authority, keys tls.crt, tls.key; and ca.crt with the "
+            "root, unless tls.crt ends with it) is not created by a release, but the controller needs it; "
+            "create it: kubectl -n openstack create secret generic corporate-ca "
             "--type=osctl.dev/authority --from-file=tls.crt --from-file=tls.key"
         )
     }
     fencing = {"url": "https://f.example.org/", "tokenFrom": {"name": "fencing", "key": "token"}}
     [(path, message)] = missing([], {"nodes": {"fencing": fencing}}).items()
     assert path == "spec.features.nodes.fencing.tokenFrom"
-    assert message.startswith("Secret fencing (key token) is made by no release")
+    assert message.startswith("Secret fencing (key token) is not created by a release")
 
 
 @pytest.mark.parametrize(

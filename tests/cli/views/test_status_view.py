@@ -180,7 +180,7 @@ def test_nodes_whose_compute_no_one_can_see_are_not_just_ready():
     silent = {"state": "Ready", "reason": "CloudUnknown", "message": "no answer from https://nova"}
     nodes = {"ctl1": {"state": "Ready"}, "cmp1": silent, "cmp2": silent}
     found = region_view(region(READY, nodes=nodes), [], NOW).nodes
-    assert found == "3 ready; nothing is known of 2 compute hosts: no answer from https://nova"
+    assert found == "3 ready; the state of 2 compute hosts is not known: no answer from https://nova"
 
 
 def test_warnings_of_a_valid_spec_are_shown():

@@ -250,7 +250,10 @@ def test_variants_of_a_component_add_up_and_the_worst_speaks() -> None:
 
 NOWHERE = {"observedGeneration": 2, "desiredNumberScheduled": 0}
 COMPUTES = {"template": {"spec": {"nodeSelector": {"openstack-compute-node": "enabled"}}}}
-NO_NODE = "no node fits it (label openstack-compute-node=enabled, and no taint that it does not tolerate)"
+NO_NODE = (
+    "no node matches it (the pod needs the label openstack-compute-node=enabled, and tolerates "
+    "no other taints)"
+)
 
 
 def test_a_daemonset_without_a_node_is_reported_and_fails_nothing() -> None:

@@ -184,7 +184,7 @@ def test_a_host_of_a_node_that_is_gone_is_not_another_nodes_by_its_address_alone
     found = match_hosts([node("new", "10.0.0.1")], {"old": "old"}, view(at={"old": "10.0.0.1"}))
     assert found.doubts.keys() == {"old", "new"}
     assert found.candidates["new"] == ("old",)
-    assert "which was the node old" in found.doubts["new"]
+    assert "that host was the node old" in found.doubts["new"]
     # Where it can be said.
     assert all("kubectl annotate node new" in why for why in found.doubts.values())
 

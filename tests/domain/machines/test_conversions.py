@@ -152,7 +152,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a label that no server takes": (
         {"machine.spec.metadata.labels": {"node-role.kubernetes.io/a b": ""}},
-        'spec.template.metadata.labels["node-role.kubernetes.io/a b"]: has no key of the form',
+        'spec.template.metadata.labels["node-role.kubernetes.io/a b"]: must have a key of the form',
     ),
     "a name that leaves no room": ({"set.metadata.name": "x" * 243}, "metadata.name: has 243 characters"),
     "a hook without an owner": (

@@ -44,7 +44,7 @@ REFUSED: Sequence[tuple[dict[str, Any], str, str]] = (
     (
         _remote([{**ANY, "whitelist": ["a"], "blacklist": ["b"]}]),
         "remote[0].whitelist",
-        "is given with blacklist, but Keystone accepts one of them only",
+        "is given with blacklist, but Keystone accepts only one of them",
     ),
     (
         _remote([{**ANY, "regex": True}]),

@@ -38,7 +38,7 @@ def test_an_interface_is_in_one_bridge_only() -> None:
 def test_an_interface_in_a_bridge_does_not_carry_tunnels() -> None:
     own = [{"name": "net0", "bridge": "br-0", "interface": "bond0"}]
     found = problems(features={"networking": {"tunnelInterface": "bond0", "externalNetworks": own}})
-    told = 'bond0 is in the bridge of network "net0", which takes its address'
+    told = 'bond0 is in the bridge of network "net0", and the bridge takes over its address'
     assert found == {"spec.features.networking.tunnelInterface": told}
     for other in ("bond0.100", "br-0"):
         assert problems(features={"networking": {"tunnelInterface": other, "externalNetworks": own}}) == {}
@@ -60,7 +60,7 @@ def test_domains_that_differ_in_capitals_only_are_refused() -> None:
     domains = [{"name": name, "url": "ldaps://l", "suffix": "dc=x"} for name in ("corp", "other", "Corp")]
     found = problems(features={"identity": {"ldap": {"domains": domains}}})
     assert list(found) == ["spec.features.identity.ldap.domains[2].name"]
-    assert 'it is the same as domain "corp"' in found["spec.features.identity.ldap.domains[2].name"]
+    assert 'treats it as domain "corp"' in found["spec.features.identity.ldap.domains[2].name"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,9 @@ def test_no_service_is_cephs_administrator(features: dict[str, Any], path: str) 
     exchange = {"ceph": {"source": "Rook", "namespace": "rook-ceph"}}
     found = problems(features={**features, **exchange})
     assert list(found) == [f"spec.features.{path}"]
-    assert "is Ceph's administrator, whose key must not be" in found[f"spec.features.{path}"]
+    assert ("is Ceph's administrator, and the key of the administrator must not be") in found[
+        f"spec.features.{path}"
+    ]
     assert problems(features=features) == {}
 
 

@@ -59,7 +59,7 @@ def test_what_stands_for_a_claim_is_taken(name: str) -> None:
         ("OIDCPassClaimsAs both\nOIDCScope openid", "has a line break"),
         (
             "OIDCOAuthClientSecret hunter2",
-            "OIDCOAuthClientSecret is a secret, and would be in clear in a ConfigMap or an object",
+            "OIDCOAuthClientSecret is a secret, and would be in plain text in a ConfigMap or an object",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_a_region_whose_compute_no_one_can_see_says_so_in_ready() -> None:
     reported = ready_condition(facts, progress)
     assert reported.status == "True"
     assert reported.message == (
-        "1 release deployed; nothing is known of 1 compute host: no answer from https://nova"
+        "1 release deployed; the state of 1 compute host is not known: no answer from https://nova"
     )
     heard = replace(facts, before={"conditions": said, "nodes": {"cmp1": {**silent, "reason": "InService"}}})
     assert ready_condition(heard, progress).message == "1 release deployed"

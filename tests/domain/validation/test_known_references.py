@@ -28,7 +28,7 @@ def test_an_object_is_reported_once_with_its_keys_all_releases_and_the_way_to_ma
     found = {"nova": [whole, key], "cinder": [key]}
     [reported] = KNOWN.problems(found, "here")
     assert str(reported) == (
-        "spec: Secret ceph-key (keys key) is made by no release, but nova, cinder need it; create it: "
+        "spec: Secret ceph-key (keys key) is not created by a release, but nova, cinder need it; create it: "
         "kubectl -n here create secret generic ceph-key --from-file=key"
     )
 

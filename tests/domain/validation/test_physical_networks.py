@@ -36,7 +36,8 @@ def told(neutron: dict[str, Any], ovn: dict[str, Any] | None = None) -> list[str
 def test_networks_of_some_nodes_each_have_no_agents_on_control_nodes() -> None:
     [message] = told(neutron("", "blue:br-blue", "green:br-green"))
     assert message == (
-        "no node has the bridges of all of blue, green, although each of them has agents on control nodes"
+        "no node has the bridges of all of blue, green, although each of these networks has agents on "
+        "control nodes"
     )
 
 
@@ -60,9 +61,15 @@ def test_one_set_of_nodes_with_all_networks_is_enough(values: dict[str, Any]) ->
 
 
 def test_a_mapping_of_some_nodes_that_forgets_a_network_of_all_is_reported_with_names() -> None:
-    expected = "nodes rack::x have no bridge for green, because their own mapping replaces that of all nodes"
+    expected = (
+        "nodes rack::x have no bridge for green, because the mapping of these nodes replaces "
+        "the mapping of all nodes"
+    )
     assert told(neutron(BOTH, "blue:br-blue")) == [expected]
-    expected = "nodes rack::0 have no bridge for green, because their own mapping replaces that of all nodes"
+    expected = (
+        "nodes rack::0 have no bridge for green, because the mapping of these nodes replaces "
+        "the mapping of all nodes"
+    )
     assert told({}, controller(BOTH, "blue:br-blue", BOTH)) == [expected]
 
 

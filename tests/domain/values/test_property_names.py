@@ -30,7 +30,7 @@ def flavor(*specs: str) -> dict[str, Any]:
 def test_a_limit_that_the_hypervisor_does_not_know_is_reported_with_the_nearest_name() -> None:
     [(path, message, remedy)] = told("cinder", limits("front-end", "total_iops_second", "read_bytes_sec"))
     assert path == "spec.bootstrap.volume_qos.gold.properties.total_iops_second"
-    assert message == 'the hypervisor knows no property "total_iops_second", and ignores it'
+    assert message == 'the hypervisor does not know the property "total_iops_second", and ignores it'
     assert remedy == 'did you mean "total_iops_sec"?'
     [(_, _, remedy)] = told("cinder", limits("front-end", "maxIOPS"))
     assert remedy.startswith("known are total_bytes_sec, ")
@@ -49,7 +49,7 @@ def test_a_misspelt_property_of_a_volume_type_is_reported_and_one_of_a_vendor_is
     assert path == "spec.bootstrap.volume_types.fast.multi_attach"
     assert remedy == 'did you mean "multiattach"?'
     [(_, message, _)] = told("cinder", {"volume_types": {"fast": {"provisioning:size": "1"}}})
-    assert message == 'Cinder knows no property "provisioning:size", and ignores it'
+    assert message == 'Cinder does not know the property "provisioning:size", and ignores it'
 
 
 def test_a_misspelt_property_of_a_flavor_is_reported_and_traits_and_keys_of_one_s_own_are_not() -> None:
@@ -65,7 +65,7 @@ def test_a_misspelt_property_of_a_flavor_is_reported_and_traits_and_keys_of_one_
         ),
     )
     assert path == "spec.bootstrap.structured.flavors.options.big.extra_specs"
-    assert message == 'Nova knows no property "hw:cpu_polices", and ignores it'
+    assert message == 'Nova does not know the property "hw:cpu_polices", and ignores it'
     assert remedy == 'did you mean "hw:cpu_policy"?'
 
 
@@ -94,7 +94,7 @@ def test_what_only_the_chart_has_is_not_reported() -> None:
 def test_a_misspelt_plug_in_is_reported(release: str, conf: dict[str, Any], wrong: str, meant: str) -> None:
     merged = merge_layers({}, [Layer("services", {"conf": conf}, root=("spec",))])
     [found] = unknown_properties({release: merged}, library().properties)
-    assert f'no plug-in "{wrong}"' in found.message
+    assert f'lists the plug-in "{wrong}", which' in found.message
     assert found.remedy == f'did you mean "{meant}"?'
 
 

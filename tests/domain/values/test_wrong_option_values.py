@@ -56,13 +56,17 @@ def told(conf: dict[str, Any], chart: str = "nova", series: str = "2026.1") -> l
         ("workers", 0, "is a whole number of at least 1, got the number 0"),
         ("workers", [1, 2], "is a whole number of at least 1, got a list"),
         ("workers", {"a": 1}, "has a map, for which charts write nothing"),
-        ("workers", TWO, "has several lines, of which the service uses the last one"),
+        ("workers", TWO, "has several lines, but the service uses only the last one"),
         ("ratio", "-0.5", 'is a number of at least 0, got the string "-0.5"'),
         ("on_boot", "perhaps", 'is true or false, got the string "perhaps"'),
         ("on-boot", 2, "is true or false, got the number 2"),
         ("debug", "", 'is true or false, got the string ""'),
         ("my_ip", {"a": 1}, "has a map, for which charts write nothing"),
-        ("my_ip", {}, "has an empty map, and charts write nothing for it: the default of the package holds"),
+        (
+            "my_ip",
+            {},
+            "has an empty map, and charts write nothing for it: the default of the package applies",
+        ),
     ],
 )
 def test_a_value_of_another_kind_is_reported(option: str, value: Any, says: str) -> None:

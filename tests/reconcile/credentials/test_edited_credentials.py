@@ -159,7 +159,7 @@ def own(bed: Bed, text: bytes, credential: str = "admin-password") -> None:
     [
         (b"mine\nalone", "has several lines"),
         (b"mine\x00alone", "has control characters"),
-        ("mine\u200balone".encode(), "has control characters, or others that cannot be seen"),
+        ("mine\u200balone".encode(), "has control characters or other invisible characters"),
         (b" mine-alone", "begins or ends with a blank"),
     ],
 )

@@ -73,7 +73,7 @@ def test_clients_outside_have_two_weeks_to_trust_the_next_authority_of_ours(bed:
     # Nothing in the region has to take it up; a look at each resync is enough.
     assert bed.reconcile() == RESYNC
     last = next(text for _, reason, text in bed.events.seen if reason == "AuthorityLost")
-    assert f"from 2023-11-28 on clients outside need the current {CA_BUNDLE_SECRET}" in last
+    assert f"from 2023-11-28 on, clients outside the cluster need the current {CA_BUNDLE_SECRET}" in last
     bed.clock.advance(PUBLIC_NOTICE - DAY)
     bed.reconcile()
     assert bed.signers(lost) == {0}

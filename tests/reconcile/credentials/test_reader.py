@@ -224,7 +224,7 @@ def test_what_was_exported_stays_while_keystone_is_away(running: ReadersBed) -> 
 def test_a_password_that_keystone_does_not_take_is_reported(bed: ReadersBed) -> None:
     bed.keystone.refusing = True
     bed.passes()
-    assert "does not make account osctl-reader" in bed.condition()["message"]
+    assert "does not create account osctl-reader" in bed.condition()["message"]
 
 
 @pytest.mark.parametrize("mode", ["Paused", "Plan"])

@@ -109,7 +109,7 @@ def test_lists_that_take_longer_than_a_look_are_reported_as_unknown() -> None:
     slow(world, 16)
     assert lasts(world, world.hosts.reconcile) <= ABOUT_A_MINUTE
     assert world.cloud.services["cmp1"].enabled
-    assert "the time of this pass is over" in world.findings.read().unknown
+    assert "the time limit of this reconciliation is reached" in world.findings.read().unknown
 
 
 @pytest.mark.slow

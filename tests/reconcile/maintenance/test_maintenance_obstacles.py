@@ -72,7 +72,7 @@ def test_one_that_has_begun_does_not_become_a_plan_and_loses_no_router(world: No
     world.reconcile(3)
     status = world.maintenance("work")
     assert status["startedAt"] == started and [one["id"] for one in status["network"]] == ["r1"]
-    assert "dryRun was set after its begin" in reported(world)[2]
+    assert "dryRun was set after the start" in reported(world)[2]
     world.cloud.before = lambda *_: None
     world.reconcile(3)
     assert world.cloud.on_agents == {"l3-cmp1": [], "l3-cmp2": ["r1"]}

@@ -66,7 +66,7 @@ def test_an_older_controller_touches_nothing_and_says_why(cluster: Cluster) -> N
     assert cluster.written == {"OpenStackDeployment"}
     assert cluster.ready() == REFUSED
     message = find(status(cluster.kube)["conditions"], "Ready")["message"]
-    assert "controller 0.2.0 has served this region, and this one is 0.1.9" in message
+    assert "controller 0.2.0 has served this region, and this controller is 0.1.9" in message
     assert "osctl.dev/accept-version=controller=0.1" in message
     after = status(cluster.kube)
     for field in ("version", "openstackVersion", "services", "fingerprint", "appliedGeneration"):

@@ -232,7 +232,7 @@ def test_no_correction_takes_claims_along_with_the_pods_that_a_person_has_added(
     world.events()
     [found] = world.drift().objects
     assert found.change == Change.REFUSED
-    assert "from 3 to 1 replicas deletes the claims of the pods that go" in found.message
+    assert "from 3 to 1 replicas deletes the claims of the removed pods" in found.message
     world.correct()
     live = world.kube.get(STATEFULSET, "store", NAMESPACE)
     assert live is not None

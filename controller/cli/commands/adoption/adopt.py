@@ -56,7 +56,7 @@ def adopt(
         typer.Option(
             "--charts",
             metavar="ADDRESS",
-            help="Repository of the charts that the releases were made of.",
+            help="Repository of the charts from which the releases were installed.",
             show_default=False,
         ),
     ] = "",
@@ -66,7 +66,7 @@ def adopt(
         typer.Option(
             "--write",
             metavar="DIRECTORY",
-            help="Write the region, its Secrets, the commands that hand over, and the report there.",
+            help="Directory for the output: the region, its Secrets, the hand-over commands, and the report.",
             show_default=False,
         ),
     ] = None,

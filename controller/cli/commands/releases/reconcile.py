@@ -25,7 +25,9 @@ from controller.ports.kubernetes import HELMBUNDLE, OSDPL
 
 Region = Annotated[
     str,
-    typer.Argument(metavar="REGION", help="The region; not needed where there is one.", show_default=False),
+    typer.Argument(
+        metavar="REGION", help="The region; needed only if there are several.", show_default=False
+    ),
 ]
 
 
@@ -54,7 +56,7 @@ def reconcile(
             )
         found = cluster.find_region(region)
         annotate(cluster, OSDPL, found, RECONCILE_ANNOTATION, text)
-        stdout().print(f"region {found['metadata']['name']}: a pass is requested")
+        stdout().print(f"region {found['metadata']['name']}: a reconciliation is requested")
         if wait:
             _end(
                 wait_for_region(

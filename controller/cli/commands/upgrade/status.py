@@ -19,7 +19,7 @@ from controller.cli.views.upgrade.status import as_data, upgrade_view
 UPGRADE_TIMEOUT = 4 * 3600.0
 
 RegionName = Annotated[
-    str, typer.Argument(metavar="[REGION]", help="Not needed where there is one.", show_default=False)
+    str, typer.Argument(metavar="[REGION]", help="Needed only if there are several.", show_default=False)
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is over, or waits for a person.")]
 UpgradeTimeout = Annotated[

@@ -14,7 +14,9 @@ CEL_RULES = (
         "the name must have at most 63 characters, because it is put into labels",
     ),
     cel_rule(
-        "provisioned-once", "status.initialization.provisioned", "a region that was provisioned once stays so"
+        "provisioned-once",
+        "status.initialization.provisioned",
+        "a region that was provisioned stays provisioned",
     ),
     cel_rule(
         "region-changed", "spec.region", "the region's name is part of every endpoint and cannot be changed"

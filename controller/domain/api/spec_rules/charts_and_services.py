@@ -91,21 +91,21 @@ BUILDS_UNTESTED = warning(
     "builds-untested",
     "spec.charts.repository",
     "untested builds of charts: {untested}; builds of OpenStack-Helm {pinned} and {previous} are tested",
-    "osctl charts shows which build each chart is, and which are tested",
+    "osctl charts shows the build of each chart, and whether it is tested",
 )
 BUILD_LACKS_KEY_OMITTED = warning(
     "build-lacks-key-omitted",
     "spec.charts.repository",
     "{called} does not have {keys}, so it is omitted",
-    "use a build that has it: osctl charts shows which build each chart is, and which are tested",
+    "use a build that has it: osctl charts shows the build of each chart, and whether it is tested",
 )
 BUILD_LACKS_KEY_NEEDED = refusal(
     "build-lacks-key-needed",
     "spec.charts.repository",
     "{called} does not have {key}, which this region needs",
     (
-        "use the build of {pinned}, or remove what needs it; osctl charts shows which build each chart "
-        "is, and which are tested"
+        "use the build of {pinned}, or remove what needs it; osctl charts shows the build of each chart, "
+        "and whether it is tested"
     ),
 )
 OPENSTACK_STEP_UNSUPPORTED = refusal(

@@ -95,19 +95,19 @@ NAME_REQUIRED = refusal(
 NAME_FORM = refusal(
     "name-form",
     "metadata.name",
-    "must be a name of at most 253 lower-case letters, digits and - within, in parts joined by dots",
+    "must be a DNS subdomain name: at most 253 lower-case letters, digits, - and .",
     "such as region-one",
 )
 NAMESPACE_FORM = refusal(
     "namespace-form",
     "metadata.namespace",
-    "must be a name of at most 63 lower-case letters, digits and - within",
+    "must be a DNS label: at most 63 lower-case letters, digits and -",
     "such as openstack",
 )
 METADATA_KEY_FORM = refusal(
     "metadata-key-form",
     "metadata.labels.*",
-    "has no key of the form name or domain/name, the name of at most 63 characters",
+    "must have a key of the form name or domain/name, with at most 63 characters in name",
     "such as example.org/team",
 )
 METADATA_VALUE_TYPE = refusal(
@@ -119,30 +119,30 @@ METADATA_VALUE_TYPE = refusal(
 LABEL_VALUE_FORM = refusal(
     "label-value-form",
     "metadata.labels.*",
-    "must have at most 63 letters, digits, and - _ . within",
+    "must have at most 63 letters, digits, - _ and .",
     "use annotations for longer texts",
 )
 OBJECT_NAME_FORM = refusal(
     "object-name-form",
     "spec.*",
-    'Kubernetes has no object with the name "{text}"',
-    "use lower-case letters, digits and - within, in parts joined by dots, such as my-secret",
+    '"{text}" cannot be the name of an object',
+    "use lower-case letters, digits, - and ., such as my-secret",
 )
 DATA_KEY_FORM = refusal(
     "data-key-form",
     "spec.*.key",
-    'no Secret has a key "{text}"',
+    '"{text}" cannot be a key of a Secret',
     "use letters, digits, and - _ .",
 )
 LABEL_KEY_FORM = refusal(
     "label-key-form",
     "spec.*",
-    'nothing has a label or a taint with the key "{text}"',
-    "write name or domain/name, the name of at most 63 letters, digits, and - _ . within",
+    '"{text}" cannot be the key of a label or a taint',
+    "write name or domain/name, with at most 63 letters, digits, - _ and . in name",
 )
 SELECTED_VALUE_FORM = refusal(
     "selected-value-form",
     "spec.*",
-    'nothing has a label or a taint with the value "{text}"',
-    "use at most 63 letters, digits, and - _ . within",
+    '"{text}" cannot be the value of a label or a taint',
+    "use at most 63 letters, digits, - _ and .",
 )

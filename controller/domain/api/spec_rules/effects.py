@@ -25,7 +25,7 @@ BACKUP_AGE_WITHOUT_BACKUPS = warning(
 EXPORTER_BEHIND_POLICIES = warning(
     "exporter-behind-policies",
     "spec.features.database.exporter",
-    "network policies close its metrics, because spec.features.networkPolicies.monitoring is empty",
+    "network policies block access to its metrics, because spec.features.networkPolicies.monitoring is empty",
     "name the namespace of Prometheus there",
 )
 OFFERED_TO_ITSELF = warning(
@@ -43,13 +43,14 @@ TREE_OUTSIDE_SUFFIX = warning(
 NO_PORT = refusal(
     "no-port",
     "spec.services.*.*.values.endpoints.*.port",
-    "{number} is no port",
+    "{number} is not a port number",
     "give a number from 1 to 65535",
 )
 NODE_PORT_RANGE = warning(
     "node-port-range",
     "spec.services.*.*.values.network.*.node_port.port",
-    "Kubernetes refuses {number} as a port of nodes, unless the cluster has another range than 30000-32767",
+    "Kubernetes refuses {number} as a node port, unless the cluster has a node port range other than "
+    "30000-32767",
     "give a number from 30000 to 32767",
 )
 WINDOW_TOO_RARE = warning(
@@ -61,13 +62,13 @@ WINDOW_TOO_RARE = warning(
 POLICY_REFERENCE_UNKNOWN = warning(
     "policy-reference-unknown",
     "spec.features.policies.*.*",
-    '{service} has no rule "{name}", which this one asks, so it admits nothing',
+    'this rule refers to the rule "{name}", which {service} does not have, so it always denies',
     "{remedy}",
 )
 IMAGE_WITHOUT_TAG = warning(
     "image-without-tag",
     "spec.images.overrides.*",
-    "has neither a tag nor a digest, so nodes take what is called latest when they pull it",
+    "has neither a tag nor a digest, so nodes pull the tag latest",
     "name the tag or the digest",
 )
 BACKUP_OLDER_THAN_ALLOWED = warning(
@@ -79,12 +80,12 @@ BACKUP_OLDER_THAN_ALLOWED = warning(
 DUMPS_GO_EARLY = warning(
     "dumps-go-early",
     "spec.features.database.backup.keepDays",
-    "dumps are removed after {days} d, and the next one is made after {gap}",
+    "dumps are removed after {days} d, but the next dump is made only after {gap}",
     "keep them longer, or make them more often",
 )
 FILTER_MALFORMED = warning(
     "filter-malformed",
     "spec.features.identity.ldap.domains[*].conf.*",
-    "is no filter of LDAP, so the directory refuses each search",
+    "is not an LDAP filter, so the directory refuses each search",
     "close each parenthesis, as in (&(objectClass=person)(memberOf=cn=cloud,dc=example,dc=org))",
 )

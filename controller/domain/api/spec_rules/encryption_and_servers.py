@@ -37,7 +37,7 @@ ENCRYPTED_TRAFFIC_UNSUPPORTED = refusal(
 AUTHORITY_WITHOUT_ISSUER = refusal(
     "authority-without-issuer",
     "spec.features.tls.internal.caSecret",
-    "is for an issuer, and none is named; clients trust the region's own authority without it",
+    "needs an issuer, and none is set; without an issuer, clients trust the region's own authority",
     "remove it, or name the ClusterIssuer in spec.features.tls.internal.issuer",
 )
 ENCRYPTED_DATABASE_UNSUPPORTED = refusal(

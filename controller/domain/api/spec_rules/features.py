@@ -18,7 +18,7 @@ VLAN_RANGE_OVERLAP = refusal(
 TUNNEL_INTERFACE_IN_BRIDGE = refusal(
     "tunnel-interface-in-bridge",
     "spec.features.networking.tunnelInterface",
-    '{interface} is in the bridge of network "{network}", which takes its address',
+    '{interface} is in the bridge of network "{network}", and the bridge takes over its address',
     "give tunnels a separate interface, such as a VLAN of it ({interface}.100)",
 )
 BRIDGE_RESERVED = refusal(
@@ -121,7 +121,7 @@ CEPH_SHARES_WITHOUT_EXCHANGE = refusal(
 CEPH_ADMINISTRATOR = refusal(
     "ceph-administrator",
     "spec.features.blockStorage.backends[*].ceph.user",
-    "is Ceph's administrator, whose key must not be in a pod",
+    "is Ceph's administrator, and the key of the administrator must not be in a pod",
     "name another",
 )
 CEPH_NAME_MALFORMED = refusal(
@@ -169,7 +169,7 @@ DOMAIN_OF_KEYSTONE = refusal(
 DOMAIN_TWICE = refusal(
     "domain-twice",
     "spec.features.identity.ldap.domains[*].name",
-    ('to Keystone it is the same as domain "{name}", because names of domains ignore upper and lower case'),
+    ('Keystone treats it as domain "{name}", because domain names are not case-sensitive'),
     "give the domain another name",
 )
 ROTATION_WINDOW_LENGTH = refusal(
@@ -205,7 +205,7 @@ NETWORK_ON_NO_NODE = warning(
 NETWORK_ON_NO_CONTROL_NODE = warning(
     "network-on-no-control-node",
     "spec.features.networking.externalNetworks",
-    "no node has the bridges of all of {names}, although each of them has agents on control nodes",
+    "no node has the bridges of all of {names}, although each of these networks has agents on control nodes",
     (
         "give control nodes a label with all bridges, because they serve addresses and routers "
         "(docs/networks.md)"
@@ -214,7 +214,8 @@ NETWORK_ON_NO_CONTROL_NODE = warning(
 NETWORK_NOT_ON_NODES = warning(
     "network-not-on-nodes",
     "spec.features.networking.externalNetworks",
-    "nodes {nodes} have no bridge for {lost}, because their own mapping replaces that of all nodes",
+    "nodes {nodes} have no bridge for {lost}, because the mapping of these nodes replaces the "
+    "mapping of all nodes",
     "add {lost} in spec.nodes to the mapping of these nodes, or take it out of {key} (docs/networks.md)",
 )
 NETWORK_WITHOUT_UPLINK = warning(
@@ -277,7 +278,7 @@ BACKUP_SECRET_RESERVED = refusal(
 BACKUP_AUTHORITY_UNUSED = refusal(
     "backup-authority-unused",
     "spec.features.backup.destination.s3.ca",
-    "is for an endpoint with https, and this one has http",
+    "works only with an https endpoint, but this endpoint has http",
     "write the endpoint with https, or remove ca",
 )
 REGION_BACKUP_OF_EXTERNAL_DATABASE = refusal(

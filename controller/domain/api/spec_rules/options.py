@@ -51,7 +51,7 @@ OPTION_EMPTY_MAP = refusal(
     "spec.services.*.*.values.conf.*.*.*",
     (
         'option "{option}" of {where} has an empty map, and charts write nothing for it: the default of '
-        "the package holds"
+        "the package applies"
     ),
     'leave it out, or write "" for an empty text',
 )
@@ -66,7 +66,7 @@ OPTION_MAP = refusal(
 OPTION_SEVERAL_VALUES = refusal(
     "option-several-values",
     "spec.services.*.*.values.conf.*.*.*",
-    'option "{option}" of {where} has several lines, of which the service uses the last one',
+    'option "{option}" of {where} has several lines, but the service uses only the last one',
     "give one value",
 )
 
@@ -74,8 +74,8 @@ OPTION_NESTED_LIST = refusal(
     "option-nested-list",
     "spec.services.*.*.values.conf.*.*.*",
     (
-        'option "{option}" of {where} has a list or a map in a list, which charts print as Go does, as '
-        "map[a:1]"
+        'option "{option}" of {where} has a list or a map in a list, which charts write in the notation '
+        "of Go, such as map[a:1]"
     ),
     "give a list of texts and numbers",
 )

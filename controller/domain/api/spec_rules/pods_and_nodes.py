@@ -49,8 +49,11 @@ QUANTITY_MALFORMED = refusal(
 NODE_VALUE_DELETED = refusal(
     "node-value-deleted",
     "spec.nodes.*.services.*.*.*.values",
-    ("a value can differ on some nodes, but cannot be deleted there, because charts merge it over their own"),
-    "give the value for these nodes, or remove this",
+    (
+        "a value can differ on some nodes, but cannot be deleted there, because charts merge the values "
+        "of nodes over their own values"
+    ),
+    "set the value for these nodes, or remove this entry",
 )
 
 NODE_LABELS_IN_VALUES = refusal(
@@ -119,7 +122,8 @@ DAEMONSET_RENAMED = warning(
         "release {release}: DaemonSet {daemonset} gets another name, because a label was added or "
         "removed; all its pods restart at once, on every node"
     ),
-    "choose a time for that; edits below an existing label restart only its nodes",
+    "apply this when a restart is acceptable; edits below an existing label restart only the pods on "
+    "its nodes",
 )
 
 NODE_LABELS_TOGETHER = warning(

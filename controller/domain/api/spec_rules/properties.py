@@ -7,13 +7,14 @@ from controller.domain.api.spec_rules.rule import warning
 PROPERTY_UNKNOWN = warning(
     "property-unknown",
     "spec.services.*.*.values.bootstrap",
-    '{reader} knows no property "{name}", and ignores it',
+    '{reader} does not know the property "{name}", and ignores it',
     "{suggestion}",
 )
 PLUGIN_UNKNOWN = warning(
     "plugin-unknown",
     "spec.services.*.*.values.conf",
-    '{reader} has no plug-in "{name}", which {option} lists, so it does not start or leaves it out',
+    '{option} lists the plug-in "{name}", which {reader} does not have; the service does not start, '
+    "or ignores the plug-in",
     "{suggestion}",
 )
 PROPERTY_VALUE = warning(

@@ -29,8 +29,8 @@ BUNDLE_NAME_TAKEN = refusal(
     "bundle-name-taken",
     "spec",
     (
-        "the region needs this name for its service {name}, but the bundle lacks the region's labels, so "
-        "it is left as it is"
+        "the region needs this name for its service {name}, but that bundle does not have the region's "
+        "labels; the controller does not change it"
     ),
     (
         "move its releases to a bundle of another name, and delete it (kubectl -n {namespace} delete hb "
@@ -41,7 +41,7 @@ BUNDLE_NAME_TAKEN = refusal(
 OWN_SERVER_RUNS = refusal(
     "own-server-runs",
     "spec.features.*.external",
-    "the region's own {name} still exists, and its Service leads to its own pods",
+    "the region still has its own {name}, and the Service of that name leads to the pods of the region",
     (
         "remove the field until the data is on the external server, and then run: {kubectl} annotate "
         "helmbundle {service} osctl.dev/suspend=true && {kubectl} delete service {name} "
@@ -63,15 +63,12 @@ SERVICE_KEPT = warning(
 UPGRADE_PAST_RETURN = refusal(
     "upgrade-past-return",
     "spec.openstackVersion",
-    (
-        "the upgrade from {source_version} to {target} is not over, and a step has begun that cannot be "
-        "taken back"
-    ),
-    ("name {target} and correct what status.upgrade reports, or restore the databases and set {annotation}"),
+    ("the upgrade from {source_version} to {target} is not finished, and has passed the point of no return"),
+    ("set {target} and correct what status.upgrade reports, or restore the databases and set {annotation}"),
 )
 UPGRADE_UNDER_WAY = refusal(
     "upgrade-under-way",
     "spec.openstackVersion",
-    "the upgrade from {source_version} to {target} is not over",
-    "name {target} until it is finished{back}",
+    "the upgrade from {source_version} to {target} is not finished",
+    "keep {target} until the upgrade is finished{back}",
 )

@@ -20,7 +20,7 @@ DIRECTIVE_LINE_BREAK = refusal(
     "directive-line-break",
     "spec.features.identity.federation.directives[*]",
     "has a line break",
-    "write each directive as an entry of its own",
+    "write each directive as a separate entry",
 )
 DIRECTIVE_RESERVED = refusal(
     "directive-reserved",
@@ -31,7 +31,7 @@ DIRECTIVE_RESERVED = refusal(
 DIRECTIVE_SECRET = refusal(
     "directive-secret",
     "spec.features.identity.federation.directives[*]",
-    "{name} is a secret, and would be in clear in a ConfigMap or an object",
+    "{name} is a secret, and would be in plain text in a ConfigMap or an object",
     'mount its Secret into keystone-api, and write {name} "exec:/bin/cat FILE"',
 )
 MAPPING_WITHOUT_REMOTE = refusal(
@@ -59,7 +59,7 @@ MAPPING_KEY_REQUIRED = refusal(
 MAPPING_CONDITIONS = refusal(
     "mapping-conditions",
     "spec.features.identity.federation.providers[*].mapping[*].remote[*]",
-    "is given with {other}, but Keystone accepts one of them only",
+    "is given with {other}, but Keystone accepts only one of them",
     "write a separate entry of the same type for each",
 )
 MAPPING_REGEX_ALONE = refusal(
@@ -105,12 +105,12 @@ CLAIMS_NOT_PASSED = warning(
 DIRECTIVE_UNKNOWN = warning(
     "directive-unknown",
     "spec.features.identity.federation.directives[*]",
-    "mod_auth_openidc has no directive {name}, and Apache does not start with one that it does not know",
+    "mod_auth_openidc has no directive {name}, and Apache does not start with an unknown directive",
     "{suggestion}",
 )
 MAPPING_DOMAIN_ID = warning(
     "mapping-domain-id",
     "spec.features.identity.federation.providers[*].mapping[*].local[*]",
-    "no domain has the id Default: that is a name, and its id is default",
+    "no domain has the id Default: Default is the name of the domain, and default is its id",
     "write domain: {{name: Default}}, or domain: {{id: default}}",
 )

@@ -187,7 +187,7 @@ RELEASE_UNKNOWN = refusal(
 NETWORK_POLICY_REPLACED = refusal(
     "network-policy-replaced",
     "spec.services.*.*.values.network_policy.*.ingress",
-    "this list replaces that of the region, and cuts off {who} from {name}",
+    "this list replaces the list of the region, so {who} cannot reach {name}",
     (
         "remove it, and name monitoring in spec.features.networkPolicies.monitoring; or add what the region "
         "needs"
@@ -197,6 +197,7 @@ NETWORK_POLICY_REPLACED = refusal(
 NETWORK_POLICY_CLOSES = warning(
     "network-policy-closes",
     "spec.services.*.*.values.network_policy.*.ingress",
-    "this list replaces the chart's, which admits all: no pod of the region reaches {name}",
+    "this list replaces the list of the chart, which allows all traffic: no pod of the region can "
+    "reach {name}",
     "add the pods that need it",
 )

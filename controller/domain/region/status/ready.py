@@ -37,7 +37,7 @@ def _ready(facts: RegionFacts, progress: RegionProgress) -> Condition:
     if facts.deleting:
         return _not_ready(facts, Reason.DELETING, remaining_text(facts))
     if facts.restore:
-        text = f"restore {facts.restore} holds the region: {facts.restore_text}"
+        text = f"restore {facts.restore} is in progress: {facts.restore_text}"
         return _not_ready(facts, Reason.RESTORING, text)
     if facts.problem:
         return _not_ready(facts, facts.problem_reason, facts.problem)
@@ -69,7 +69,7 @@ def unseen_hosts(nodes: Mapping[str, Mapping[str, Any]]) -> str:
     if not unseen:
         return ""
     why = str(unseen[0].get("message") or "OpenStack does not answer")
-    return f"nothing is known of {count(len(unseen), 'compute host')}: {why}"
+    return f"the state of {count(len(unseen), 'compute host')} is not known: {why}"
 
 
 def _not_ready(facts: RegionFacts, reason: Reason, message: str) -> Condition:

@@ -50,7 +50,7 @@ def space_check(claim: str, image: str, request: str) -> CheckRun:
         command=("python3", "-c", _SCRIPT, claim),
         databases=(),
         findings=_FOUND,
-        remedy="give the volume more room, or remove what nothing needs",
+        remedy="enlarge the volume, or delete data that you do not need",
     )
     return CheckRun(ServiceUpgradeCheck(SERVICE, about), image, request)
 

@@ -75,7 +75,7 @@ def _nodes(asked: Sequence[AskedOfNodes], nodes: Sequence[NodeCapacity]) -> Iter
         verb = "has" if len(fitting) < 2 else "have"
         what = f"{verb} the label {one.label}" if one.label else "may be used"
         if not fitting:
-            text = f"none {what}: {count(one.pods, 'pod')} would wait for a node without end"
+            text = f"none {what}: {count(one.pods, 'pod')} would stay Pending"
             yield Problem(NODES, text, _how_to_label(one.label))
         elif len(fitting) < one.apart:
             text = f"{len(fitting)} {what}, but {one.apart} pods must be on different ones"
@@ -133,7 +133,7 @@ def _classes(asked: AskedResources, cluster: ClusterCapacity) -> Iterator[Proble
             yield Problem(_CLASSES, text, "name one in spec.storageClass")
         elif one.name and one.name not in cluster.classes:
             known = ", ".join(sorted(cluster.classes)) or "none"
-            text = f"there is no {one.name}: claims of this class would wait without end ({one.claims})"
+            text = f"there is no {one.name}: claims of this class would stay Pending ({one.claims})"
             yield Problem(_CLASSES, text, f"known: {known}")
 
 

@@ -122,8 +122,7 @@ def _remedy(taints: Sequence[Taint], everywhere: Sequence[Mapping[str, Any]]) ->
     without = f"kubectl taint node NODE {removed}"
     if all(taint.tolerated_by(everywhere) for taint in lasting):
         return (
-            "the charts of these pods have no place for tolerations: keep a node without the "
-            f"taint, {without}"
+            f"the charts of these pods do not support tolerations: keep a node without the taint, {without}"
         )
     wanted = ", ".join(f"{{key: {taint.key}, operator: Exists, effect: {taint.effect}}}" for taint in lasting)
     return f"set {_EVERYWHERE}: [{wanted}], or take the taint away: {without}"

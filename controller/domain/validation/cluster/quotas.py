@@ -57,8 +57,8 @@ def _of_resource(
         ]
         if lacking:
             more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            message = f"refuses pods that do not say {resource} of each container: {lacking[0]}{more}"
-            remedy = "add a LimitRange that has a default for it, or say it in the values of the chart"
+            message = f"refuses pods that do not set {resource} for each container: {lacking[0]}{more}"
+            remedy = "add a LimitRange with a default for it, or set it in the values of the chart"
             yield Problem(quota, message, remedy)
 
 

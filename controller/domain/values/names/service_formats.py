@@ -24,7 +24,7 @@ _ALIAS = 'an alias in JSON, as {"name": "gpu", "vendor_id": "10de", "product_id"
 _VLANS = "a physical network, with two VLANs from 1 to 4094 or without, as rack1:100:199"
 _TUNNELS = "two numbers, the smaller one first, as 1:1000"
 _MAPPING = "pairs of a network and what serves it, as rack1:br-ex, each name once"
-_BANDWIDTHS = "a device with two numbers in kbit/s, of which each may be absent, as br-ex:10000:10000"
+_BANDWIDTHS = "a device with two numbers in kbit/s, as br-ex:10000:10000; each number may be absent"
 
 # oslo.utils, string_to_bytes in units of IEC.
 _SIZE = re.compile(r"[-+]?\d*\.?\d+(?:[KMGTPEZYRQ]i?)?(?:b|bit|B)")

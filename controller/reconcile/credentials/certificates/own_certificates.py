@@ -295,7 +295,10 @@ class OwnCertificates(CredentialStep[_Certificates, _Signing]):
         step, texts = planned.step, self._authorities.texts(planned.record, planned.given)
         message, last = step.message, planned.announced_until
         if last > planned.now:
-            message += f"; from {timestamp(last)[:10]} on clients outside need the current {CA_BUNDLE_SECRET}"
+            message += (
+                f"; from {timestamp(last)[:10]} on, clients outside the cluster need the "
+                f"current {CA_BUNDLE_SECRET}"
+            )
         if store.write(AUTHORITY_SECRET, "authority", texts, AUTHORITY_TYPE) and step.reason:
             meta = osdpl["metadata"]
             log_action("sign", f"{meta['namespace']}/{meta['name']}", message, reason=step.reason)

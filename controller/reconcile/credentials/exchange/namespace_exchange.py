@@ -288,7 +288,7 @@ class NamespaceExchange:
         refused = refusal_of(partial(self._write_record, copies))
         if refused:
             return f"ConfigMap {place}: {refused}"
-        log_action("exchange", place, f"ConfigMap {place}: notes {count(len(copies), 'copy', 'copies')}")
+        log_action("exchange", place, f"ConfigMap {place}: records {count(len(copies), 'copy', 'copies')}")
         found.copies = dict(copies)
         return ""
 
@@ -324,4 +324,4 @@ def _is_ours(copy: KubeObject, source: Place, namespace: str) -> bool:
 
 
 def _gone_note(source: Place, target: Place) -> str:
-    return f"Secret {source} is gone; {target}, its copy, is emptied unless it comes back at once"
+    return f"Secret {source} is gone; its copy {target} is emptied if the Secret does not return immediately"

@@ -176,7 +176,7 @@ class SecretRotation:
         # Of what a second name says, pods take nothing up.
         following = record if all(map(is_temporary, new)) else replace(record, rewritten=self.now())
         notes = {ROTATION_ANNOTATION: record_text(following)}
-        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is there again"
+        done = f"{', '.join(sorted(new))} was lost while it was replaced, and is restored"
         region.work.store.rewrite(name, notes, new, done=done)
         return RotationView(Phase.ROLLING, done, record.since)
 
@@ -220,7 +220,10 @@ class SecretRotation:
             return RotationView(Phase.REMOVING, str(error), record.since)
         notes = {ROTATION_ANNOTATION: None, ROTATED_ANNOTATION: timestamp(self._clock.now())}
         region.work.store.rewrite(
-            name, notes, self._texts.ended(record), done="rotated, what was before is not used any more"
+            name,
+            notes,
+            self._texts.ended(record),
+            done="rotated, the former credentials are not used any more",
         )
         self._tell(region, Reason.CREDENTIALS_ROTATED, f"Secret {name}: everything uses its current content")
         return None

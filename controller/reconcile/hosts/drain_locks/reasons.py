@@ -103,7 +103,7 @@ class DrainLockReasons:
         if self._empty.observe(name, True, self._clock.now()).observations < MISSING_OBSERVATIONS:
             return "checking that no server is on it"
         if cloud.late:
-            return "the next pass checks that no server is on it"
+            return "the next reconciliation checks that no server is on it"
         self._order.reached(name)
         try:
             remaining = remaining_in_openstack(host, cloud)

@@ -187,7 +187,7 @@ class BrokerCare:
 
     def _delete(self, pod: BrokerPod) -> None:
         self._ports.kube.delete(POD, pod.name, self._namespace, uid=pod.uid)
-        text = f"pod {pod.name}: deleted, so that its successor is of the new version"
+        text = f"pod {pod.name}: deleted, so that its replacement runs the new version"
         log_action("delete", f"{self._namespace}/{pod.name}", text)
 
 

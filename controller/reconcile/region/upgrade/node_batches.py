@@ -34,7 +34,7 @@ def replace_pods(
     for name in choice.next:
         for pod in nodes[name].outdated:
             kube.delete(POD, pod.name, namespace, uid=pod.uid)
-            text = f"pod {pod.name} of node {name}: deleted, so that its successor is of the new version"
+            text = f"pod {pod.name} of node {name}: deleted, so that its replacement runs the new version"
             log_action("delete", f"{namespace}/{pod.name}", text)
     return StepFacts(failing=choice.failing, waiting=choice.waiting, nodes=choice.progress, held=choice.held)
 

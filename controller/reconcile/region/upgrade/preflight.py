@@ -96,7 +96,7 @@ def pinned_images(desired: KubeObjects, bundles: KubeObjects, upgrade: Upgrade) 
     ]
     if pinned:
         text = f"the spec names images of {upgrade.source}, which would stay: {_listed(pinned)}"
-        return Check("pinned-images", CheckState.FAILED, f"{text}; name those of {upgrade.target}")
+        return Check("pinned-images", CheckState.FAILED, f"{text}; use images of {upgrade.target}")
     return Check("pinned-images", CheckState.PASSED)
 
 
@@ -147,7 +147,7 @@ def _probed(status: Mapping[str, Any], upgrade: Upgrade, name: str) -> Check:
         return Check(name, CheckState.FAILED, f"{text or 'they are down'}; {remedy}")
     if health and health != Health.READY:
         return Check(name, CheckState.WARNING, text or f"the probe {name} of their health is {health}")
-    return Check(name, CheckState.PASSED, "" if health else f"no probe {name} is made")
+    return Check(name, CheckState.PASSED, "" if health else f"there is no probe {name}")
 
 
 def _backup_age(kube: Kube, osdpl: KubeObject, now: float) -> Check:
@@ -179,8 +179,8 @@ def _backup_age(kube: Kube, osdpl: KubeObject, now: float) -> Check:
 def _judge_age(written: str, allowed: int, now: float, command: str) -> Check:
     """`written`: of which time the last good backup is; `command` makes one."""
     if written and now - seconds_of(written) <= allowed:
-        return Check("backup-age", CheckState.PASSED, f"the last backup is of {written}")
-    last = f"the last backup is of {written}" if written else "no backup has succeeded yet"
+        return Check("backup-age", CheckState.PASSED, f"the last backup is from {written}")
+    last = f"the last backup is from {written}" if written else "no backup has succeeded yet"
     wanted = f"spec.upgrade.backupMaxAge is {format_duration(allowed)}"
     return Check("backup-age", CheckState.FAILED, f"{last}, and {wanted}; make one: {command}")
 

@@ -95,5 +95,5 @@ def _summed(nodes: int, done: int, failed: list[str]) -> Check:
     if failed:
         more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
         return Check(CHECK, CheckState.FAILED, f"{redact_urls('; '.join(failed[:_SHOWN]))}{more}; {_SKIP}")
-    text = f"{done} of {count(nodes, 'node')} have the new images" if nodes else "no node needs another image"
+    text = f"{done} of {count(nodes, 'node')} have the new images" if nodes else "no node needs a new image"
     return Check(CHECK, CheckState.PASSED if done == nodes else CheckState.RUNNING, text)

@@ -95,7 +95,7 @@ class SmokeGate:
     def _remedy(self) -> str:
         name = self._osdpl["metadata"]["name"]
         again = f"osctl reconcile {name} -n {self._namespace}"
-        return f"correct the cause, then have it checked again: {again}; or set spec.upgrade.gates to Health"
+        return f"correct the cause, then repeat the check: {again}; or set spec.upgrade.gates to Health"
 
     def _pod(self, job: str) -> KubeObject | None:
         """The newest pod of a Job."""

@@ -93,7 +93,7 @@ def insist_on_revisions(records: ReleaseRecords, request: ActionRequest, seen: R
     _insist_on_newest(now[-1][0] if now else 0, request)
     raise Conflict(
         f"records of {request.release} were deleted or replaced during the preparation of its "
-        f"{request.action}; the next try starts from the records then"
+        f"{request.action}; the next attempt starts from the new records"
     )
 
 

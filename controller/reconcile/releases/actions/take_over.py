@@ -17,7 +17,7 @@ from controller.reconcile.releases.action_request import ActionRequest, Done
 from controller.reconcile.releases.actions.helm_request import insist_on_revisions, recorded_revisions
 from controller.reconcile.releases.parts import ReleasePorts
 
-TAKEN_OVER = "taken over as it runs; nothing of it was changed"
+TAKEN_OVER = "taken over without a change"
 
 
 def runs_as_desired(helm: HelmClient, records: ReleaseRecords, request: HelmRequest, last: Revision) -> bool:

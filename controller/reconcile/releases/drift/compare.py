@@ -135,7 +135,7 @@ def _lost_by_scaling(live: KubeObject, desired: KubeObject) -> str:
     of a removed release; that a person has more replicas than the manifest asks for no deletion."""
     text = claims_lost_by_scaling(live, desired) if desired.get("kind") == STATEFULSET.kind else ""
     remedy = "scale it yourself, or set persistentVolumeClaimRetentionPolicy.whenScaled to Retain"
-    return text and f"{text} deletes the claims of the pods that go: {remedy}"
+    return text and f"{text} deletes the claims of the removed pods: {remedy}"
 
 
 def correct(kube: Kube, observe: Callable[[], Compared]) -> Corrected:

@@ -96,7 +96,9 @@ def test_stores_of_two_users_are_refused_where_libvirt_knows_one_key() -> None:
 
 
 def test_the_administrator_is_refused_as_the_user_of_a_store() -> None:
-    assert "is Ceph's administrator, whose key must not be in a pod" in problems_of(fast="admin")
+    assert ("is Ceph's administrator, and the key of the administrator must not be in a pod") in problems_of(
+        fast="admin"
+    )
 
 
 def test_shares_in_cephfs_without_an_exchange_are_refused() -> None:

@@ -41,7 +41,7 @@ def of(label: str, *, each: bool = False, cpu: str = "1", memory: int = 1, apart
 def test_a_label_that_no_node_has_is_reported_with_the_command_that_gives_it() -> None:
     asked = AskedResources((of(CONTROL), of(COMPUTE, each=True)))
     (problem,) = capacity_problems(asked, cluster_capacity([node("a", CONTROL)], []))
-    assert problem.message == f"none has the label {COMPUTE}: 3 pods would wait for a node without end"
+    assert problem.message == f"none has the label {COMPUTE}: 3 pods would stay Pending"
     assert problem.remedy == f"kubectl label node NODE {COMPUTE}"
 
 
@@ -72,7 +72,7 @@ def test_claims_name_a_class_that_there_is_or_there_is_a_default() -> None:
     asked = AskedResources((), (AskedOfClass("", 2, GIB), AskedOfClass("fast", 1, GIB)))
     assert told(asked, [], storage("slow")) == [
         "no class is the default, and claims do not name a class (2)",
-        "there is no fast: claims of this class would wait without end (1)",
+        "there is no fast: claims of this class would stay Pending (1)",
     ]
     assert told(asked, [], storage("fast", default=True)) == []
 

@@ -82,7 +82,7 @@ def test_a_chart_without_a_place_is_reported_once_the_feature_is_set() -> None:
     objects = [workload("Deployment", "octavia-api")]
     [(_, remedy)] = told(objects, node("one", KUBEADM), everywhere=[TOLERATED])
     assert remedy.startswith(
-        "the charts of these pods have no place for tolerations: keep a node without the taint"
+        "the charts of these pods do not support tolerations: keep a node without the taint"
     )
 
 

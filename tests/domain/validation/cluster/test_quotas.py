@@ -37,7 +37,7 @@ def test_pods_and_requests_are_added_up_those_of_daemonsets_by_node() -> None:
 
 def test_pods_that_do_not_say_what_a_quota_limits_are_refused_those_of_jobs_too() -> None:
     [message] = told({"limits.cpu": "100"}, workload("Job", requests={"cpu": "1"}))
-    assert message == "ResourceQuota all refuses pods that do not say limits.cpu of each container: Job/job"
+    assert message == "ResourceQuota all refuses pods that do not set limits.cpu for each container: Job/job"
     assert told({"requests.cpu": "100"}, workload("Job", limits={"cpu": "1"})) == []
 
 

@@ -52,7 +52,7 @@ def backups(last: float | None) -> FakeKube:
 @pytest.mark.parametrize(
     ("last", "age", "state", "message"),
     [
-        (NOW - HOUR, "24h", "Passed", "the last backup is of"),
+        (NOW - HOUR, "24h", "Passed", "the last backup is from"),
         (NOW - 25 * HOUR, "24h", "Failed", "create job --from=cronjob/mariadb-backup"),
         (None, "24h", "Failed", "no backup has succeeded yet"),
         (NOW - 25 * HOUR, "", "Passed", "backupMaxAge is not set"),
@@ -72,7 +72,7 @@ def test_without_backups_their_age_cannot_be_asked_for() -> None:
 @pytest.mark.parametrize(
     ("status", "state", "message"),
     [
-        ({"lastGood": {"id": "x", "ended": timestamp(NOW - HOUR)}}, "Passed", "the last backup is of"),
+        ({"lastGood": {"id": "x", "ended": timestamp(NOW - HOUR)}}, "Passed", "the last backup is from"),
         ({"lastGood": {"id": "x", "ended": timestamp(NOW - 25 * HOUR)}}, "Failed", "osctl backup now"),
         ({}, "Failed", "no backup has succeeded yet"),
         (
