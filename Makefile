@@ -74,7 +74,7 @@ test: lint test-fast test-servers $(if $(CHARTS),test-upstream) ## the daily tes
 # Two processes of about the same length. Workers of pytest-xdist would each collect all tests, and report every
 # single one to a third process: half as much again.
 FAST_HALF := tests/reconcile tests/cli tests/charts_controller tests/charts
-FAST := $(BIN)/python -m pytest -q -n 0 -m "not cluster and not slow and not exhaustive and not real and not upstream and not openstack"
+FAST := $(BIN)/python -m pytest -q -n 0 -m "not cluster and not slow and not exhaustive and not real and not upstream and not openstack and not image"
 
 test-fast: setup ## those that need no servers
 	@printed=$$(mktemp); $(FAST) $(FAST_HALF) >"$$printed" 2>&1 & half=$$!; \

@@ -23,6 +23,12 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same-every-time", PATIENT, derandomize=True, max_examples=30)
 settings.register_profile("searching", PATIENT, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same-every-time"))
+LONGEST_ID = 300
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A text of megabytes is no part of a test's name, which pytest writes and copies many times."""
+    return f"{argname} of {len(val)}" if isinstance(val, str | bytes) and len(val) > LONGEST_ID else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

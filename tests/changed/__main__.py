@@ -7,7 +7,11 @@ import sys
 
 from tests.changed.selection import ROOT, select_tests
 
-FAST = "not cluster and not slow and not exhaustive and not real and not upstream and not openstack"
+# As in the Makefile.
+FAST = (
+    "not cluster and not slow and not exhaustive and not real and not upstream and not openstack "
+    "and not image"
+)
 NOTHING_COLLECTED = 5
 
 

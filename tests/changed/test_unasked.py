@@ -8,9 +8,11 @@ import sys
 
 import pytest
 
+from tests.changed.__main__ import FAST
+from tests.selection import FAR
+from tests.selection import SERVERS as WITH_SERVERS
 from tests.unasked import ROOT, may_be_asked
 
-FAST = "not cluster and not slow and not exhaustive and not real and not upstream and not openstack"
 SERVERS = "(cluster or slow) and not openstack"
 
 
@@ -34,6 +36,12 @@ def test_a_module_is_imported_if_a_test_of_it_may_be_asked_for(
     module: str, expression: str, expected: bool
 ) -> None:
     assert may_be_asked(ROOT / module, expression) is expected
+
+
+def test_the_fast_tests_are_those_of_plain_pytest() -> None:
+    """A mark that only one of them leaves out would build an image, or start servers, in the other."""
+    assert {one.removeprefix("not ") for one in FAST.split(" and ")} == {*FAR, *WITH_SERVERS}
+    assert f'-m "{FAST}"' in (ROOT / "Makefile").read_text()
 
 
 @pytest.mark.exhaustive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,8 +14,10 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from controller.adapters.charts import source
+from controller.adapters.helm.client import HelmProgram
 from controller.cli.main import app
 from controller.domain.api.names import API_VERSION, DEPLOYMENT_LABEL, SERVICE_LABEL
+from controller.ports.helm import HelmRequest, RenderedRelease
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "charts" / "openstack-controller" / "examples" / "core-single.yaml"
@@ -24,10 +27,28 @@ EXAMPLE = ROOT / "charts" / "openstack-controller" / "examples" / "core-single.y
 typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
+_RENDER = HelmProgram.render
+_RENDERED: dict[tuple[str, ...], RenderedRelease] = {}
+
+
+def _render_once(helm: HelmProgram, request: HelmRequest, **more: bool) -> RenderedRelease:
+    """Helm's render. That of a shipped chart is kept: each command would start Helm for the same releases."""
+    if more or not Path(request.chart_path).resolve().is_relative_to(ROOT / "charts"):
+        return _RENDER(helm, request, **more)
+    texts = (request.release, request.namespace, request.chart_path, request.revision)
+    key = (*map(str, texts), json.dumps(request.values, sort_keys=True, default=str))
+    if key not in _RENDERED:
+        _RENDERED[key] = _RENDER(helm, request)
+    return _RENDERED[key]
+
+
 def osctl(*arguments: str, input: str | None = None) -> Result:
     """osctl as from a pipe: no terminal, no colour."""
     # Nothing changes a chart while a command runs: its files are looked for once.
-    with mock.patch.object(source, "walk", functools.cache(source.walk)):
+    with (
+        mock.patch.object(source, "walk", functools.cache(source.walk)),
+        mock.patch.object(HelmProgram, "render", _render_once),
+    ):
         return CliRunner().invoke(app, list(arguments), input=input)
 
 

@@ -106,12 +106,8 @@ def _uses_osctl(osctl: Path, place: Path, helm: Path) -> None:
     region = place / "region.yaml"
     region.write_bytes(EXAMPLE.read_bytes())
     assert "is valid: " in _run(osctl, "validate", region, cwd=place)
-    explained = _run(osctl, "explain", region, "--release", "keystone", "pod.replicas.api", cwd=place)
-    assert "chart defaults" in explained
     rendered = [one for one in yaml.safe_load_all(_run(osctl, "render", region, cwd=place)) if one]
     assert {one["kind"] for one in rendered} == {"HelmBundle"}
-    compared = _run(osctl, "diff", region, region, cwd=place, HELM_BINARY=str(helm))
-    assert compared.strip().endswith("releases unchanged")
     manifests = _run(osctl, "render", "--manifests", region, cwd=place, HELM_BINARY=str(helm))
     assert "kind: StatefulSet" in manifests
 

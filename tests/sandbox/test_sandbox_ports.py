@@ -8,13 +8,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from sandbox import ports
+from sandbox import cluster, ports
+from sandbox.build import Binaries
+from sandbox.control_plane import Component
 from sandbox.errors import SandboxError
-from sandbox.paths import SOURCE
+from sandbox.paths import SOURCE, Layout
 from sandbox.ports import claim
+from sandbox.state import State, read_state
 
 ROOT = SOURCE.parent
 # Below the first that is ever given: no sandbox beside us has it. Drawn, for other checkouts run this too.
@@ -100,3 +104,32 @@ def test_listeners_share_no_port_even_if_the_same_is_drawn_again(monkeypatch: py
     monkeypatch.setattr(ports, "is_free", lambda _: True)
     chosen = dataclasses.astuple(ports.find_free_ports())
     assert len(set(chosen)) == len(chosen)
+
+
+def test_a_control_plane_whose_port_was_taken_starts_with_other_ports(
+    listener: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has taken the port since it was chosen. No server is started here."""
+    layout = Layout(tmp_path / "life")
+    layout.directory.mkdir()
+    taken = listener.getsockname()[1]
+    chosen = dataclasses.replace(ports.find_free_ports(), scheduler=taken)
+    started: list[str] = []
+
+    def note(_: cluster.Sandbox, component: Component, *_deadline: float) -> None:
+        assert taken not in component.ports
+        started.append(component.name)
+
+    monkeypatch.setattr(cluster, "write_stages", lambda *_, **__: None)
+    monkeypatch.setattr(cluster, "ensure_certificates", lambda _: None)
+    monkeypatch.setattr(cluster, "write_kubeconfigs", lambda *_: None)
+    monkeypatch.setattr(cluster.Sandbox, "_ensure_objects", lambda *_: None)
+    monkeypatch.setattr(cluster.Sandbox, "_ensure_healthy", note)
+    monkeypatch.setattr(cluster.Sandbox, "_start", note)
+    box = cluster.Sandbox(layout, State("life", "single", chosen, False, 0), Binaries(*[tmp_path] * 5))
+    said: list[str] = []
+    box._ensure_up(0.0, said.append)
+    assert f"port {taken} of kube-scheduler is taken; trying other ports" in said
+    assert set(started) == set(box.component_names)
+    assert taken not in dataclasses.astuple(box.state.ports)
+    assert read_state(layout.state) == box.state

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -96,11 +97,17 @@ class Broken:
             self.add(self.controller)
 
 
+@cache
+def _definitions() -> str:
+    """Read once: the YAML of all definitions takes longer than a command."""
+    return json.dumps([yaml.safe_load(path.read_text()) for path in sorted(DEFINITIONS.glob("*.yaml"))])
+
+
 @pytest.fixture
 def cluster() -> Broken:
     """A healthy cluster, in which nothing was created yet."""
     made = Broken(Api())
-    made.definitions = [yaml.safe_load(path.read_text()) for path in sorted(DEFINITIONS.glob("*.yaml"))]
+    made.definitions = json.loads(_definitions())
     made.node = {
         "meta": {"labels": dict.fromkeys(LABELS, "enabled")},
         "spec": {},

@@ -76,6 +76,8 @@ def test_a_host_is_judged_by_its_own_daemonset_and_by_what_it_was_before(install
     server = planned(one, "on-local-disks")
     assert server["action"] == "Blocked" and "keeps disks in qcow2:" in server["message"]
 
+    # Otherwise the pod on Ceph would outlive both edits, and be taken for one of the configuration before.
+    one.wait("its pod on local disks runs", lambda: record(one).get("old") is False)
     kubectl("label", "node", one.node, f"{LABEL}-")
     one.wait("it is on Ceph again", lambda: record(one).get("backend", "").startswith("rbd:"))
     one.wait("its own pod runs", lambda: record(one).get("old") is False)
