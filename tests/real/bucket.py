@@ -40,9 +40,10 @@ def bucket(box: Sandbox, program: Path, scratch: Path) -> Iterator[dict[str, str
     ensure_certificates(pki, (f"{NAME}.{PLACE}.svc",))
     box.create_namespace(PLACE, {})
     files = {name: (pki / name).read_text() for name in ("server.crt", "server.key")}
-    _apply(box, PLACE, _secret("certificate", files), _service(), _pod())
     login = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
     authority = {"ca.crt": (pki / "ca.crt").read_text()}
+    own = (_secret("certificate", files), _secret("authority", authority))
+    _apply(box, PLACE, *own, _service(), _pod())
     _apply(box, NAMESPACE, _secret(CREDENTIALS, login), _secret(AUTHORITY, authority))
     box.kubectl(
         "wait", "--namespace", PLACE, f"pod/{NAME}", "--for=condition=Ready", "--timeout=120s", timeout=180
@@ -51,7 +52,8 @@ def bucket(box: Sandbox, program: Path, scratch: Path) -> Iterator[dict[str, str
         yield DESTINATION
     finally:
         box.kubectl("delete", "namespace", PLACE, "--timeout=120s", timeout=180)
-        box.kubectl("delete", "secret", CREDENTIALS, AUTHORITY, "--namespace", NAMESPACE)
+        names = (CREDENTIALS, AUTHORITY)
+        box.kubectl("delete", "secret", *names, "--namespace", NAMESPACE, "--ignore-not-found")
 
 
 def _apply(box: Sandbox, namespace: str, *objects: dict[str, Any]) -> None:

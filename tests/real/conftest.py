@@ -39,6 +39,7 @@ ORDER = (
         "test_lived_with",
         "test_backup",
         "test_boots",
+        "test_empty_cluster",
     ),
     "test_first_install",
 )

@@ -16,8 +16,9 @@ from sandbox.cluster import Sandbox
 from sandbox.demo import NAMESPACE
 from sandbox.demo_real import run_smoke
 from sandbox.images.build import ensure_image
-from sandbox.images.recipes import REGISTRY, RESTIC
+from sandbox.images.recipes import RESTIC
 from tests.openstack.s3_server import server_program
+from tests.real.backups import RESTIC_IMAGE, Ask, asker, made_backup, send_backups
 from tests.real.bucket import DESTINATION, bucket
 from tests.real.conftest import volumes_of
 from tests.real.region import (
@@ -34,26 +35,16 @@ from tests.real.region import (
 pytestmark = [pytest.mark.real, pytest.mark.timeout(5400)]
 
 LOOP = Path(__file__).with_name("login_loop.py")
-CONTENT = Path(__file__).with_name("region_content.py")
-IMAGE = f"{REGISTRY}/restic/restic:0.18.1"
 # A region that is kept has those of an earlier run.
 BEFORE, AFTER = (f"{name}-{secrets.token_hex(3)}" for name in ("before", "after"))
 CLAIM = {"claim": {"size": "1Gi"}}
 DATABASE, VOLUME = "mariadb-server-0", "mysql-data-mariadb-server-0"
 
-Ask = Callable[..., dict[str, Any]]
-
 
 @pytest.fixture(scope="module")
 def ask(client: Callable[[str], str]) -> Ask:
     """Runs `region_content.py` with these words; what it prints."""
-
-    def run(*words: str) -> dict[str, Any]:
-        text = f"import sys\nsys.argv[1:] = {list(words)!r}\n{CONTENT.read_text()}"
-        found: dict[str, Any] = json.loads(client(text).splitlines()[-1])
-        return found
-
-    return run
+    return asker(client)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +53,7 @@ def backed_up(region: Sandbox, ask: Ask, tmp_path_factory: pytest.TempPathFactor
     program = server_program()
     if program is None:
         pytest.skip("the S3 server is built by Go, and there is none")
-    region.images().load(ensure_image(RESTIC, print), [IMAGE])
+    region.images().load(ensure_image(RESTIC, print), [RESTIC_IMAGE])
     wait_ready(region)
     with bucket(region, program, tmp_path_factory.mktemp("bucket")):
         yield region
@@ -75,27 +66,8 @@ def token(backed_up: Sandbox, ask: Ask) -> str:
     return str(ask("make", BEFORE)["token"])
 
 
-def send_backups(box: Sandbox, destination: dict[str, Any], mark: str) -> None:
-    """Sets where backups go, and waits for the CronJobs that do so. `mark`: a text that they have then."""
-    edit(box, {"features": {"backup": {"destination": {"claim": None, "s3": None, **destination}}}})
-
-    def seen() -> bool:
-        found = [one for one in items(box, "cronjobs") if one["metadata"]["name"].startswith("region-backup")]
-        return len(found) == 2 and all(mark in json.dumps(one) for one in found)
-
-    wait_until(seen, "no CronJob makes such backups", 120)
-
-
 def backup_status(box: Sandbox) -> dict[str, Any]:
     found: dict[str, Any] = deployment(box)["status"].get("backup") or {}
-    return found
-
-
-def made_backup(box: Sandbox) -> str:
-    """The id of a backup that is made now."""
-    began = time.monotonic()
-    found: str = osctl(box, "backup", "now").partition(":")[0]
-    print(f"backup {found} took {time.monotonic() - began:.0f} s")
     return found
 
 

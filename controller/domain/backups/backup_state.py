@@ -145,7 +145,8 @@ def _judgement(state: BackupState, now: float) -> tuple[Any, Reason, str]:
     if good is None:
         return "Unknown", Reason.BACKUP_AWAITED, "no backup has been made yet"
     if state.restorable is False:
-        text = f"the drill {state.drill.job} could not restore backup {state.drill.id or 'of that time'}"
+        which = f"backup {state.drill.id}" if state.drill.id else "the newest backup"
+        text = f"the drill {state.drill.job} could not restore {which}"
         return "False", Reason.BACKUP_NOT_RESTORABLE, f"{text}: {state.drill.message}"
     drilled = f"; the drill of {state.drill.ended} has restored {state.drill.id}" if state.restorable else ""
     warning = f"; {good.warning}" if good.warning else ""

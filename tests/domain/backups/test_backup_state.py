@@ -99,7 +99,9 @@ def test_a_failed_drill_says_that_there_is_nothing_to_come_back_from() -> None:
     state = replace(with_backup(BackupState(), GOOD, RECORD), drill=drill)
     status, reason, text = condition(state)
     assert (status, reason, state.entry()["restorable"]) == ("False", Reason.BACKUP_NOT_RESTORABLE, False)
-    assert "rows differ" in text
+    assert text == "the drill drill-1 could not restore the newest backup: rows differ"
+    _, _, named = condition(replace(state, drill=replace(drill, id=ID)))
+    assert f"could not restore backup {ID}: rows differ" in named
 
 
 def test_what_lacks_is_said_beside_the_last_good_backup() -> None:
