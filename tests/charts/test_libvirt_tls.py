@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller.domain.credentials.authority import DAY, StoredLeaf
+from controller.domain.credentials.authority import StoredLeaf
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.credentials.certificate_secrets import leaf_texts
 from controller.domain.credentials.x509.issued import new_authority, new_leaf
 from controller.domain.credentials.x509.read import Authority, LeafNames, bundle

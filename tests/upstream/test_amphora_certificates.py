@@ -20,7 +20,7 @@ from controller.domain.api.names import (
     CLIENT_AUTHORITY_SECRET,
 )
 from controller.domain.credentials.amphora_certificates import AMPHORA_AUTHORITY_LIFE
-from controller.domain.credentials.authority import DAY
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.ports.kubernetes import SECRET
 from tests.reconcile.credentials.test_amphora_certificates import NS, Bed
 from tests.render.specs import brought

@@ -19,14 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.authority import (
-    DAY,
-    LAST_DAYS,
-    AuthorityRecord,
-    AuthorityStep,
-    StoredLeaf,
-    plan_authority,
-)
+from controller.domain.credentials.authority import AuthorityRecord, AuthorityStep, StoredLeaf, plan_authority
+from controller.domain.credentials.certificate_lifetimes import DAY, LAST_DAYS
 from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted
 from controller.domain.credentials.x509.read import (
     Authority,

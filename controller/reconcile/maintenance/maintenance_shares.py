@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.domain.hosts.host_facts import is_automatic
-from controller.domain.maintenance.move_choice import (
+from controller.domain.maintenance.budgets import (
     Availability,
     BudgetRequest,
-    Mode,
     QueuedMaintenance,
     decide_queue,
     share_slots,
     waits_for_slots,
 )
+from controller.domain.maintenance.move_choice import Mode
 from controller.domain.maintenance.server_moves import may_begin
 from controller.domain.shared.cloud_facts import MARK, CloudView
 from controller.reconcile.hosts.last_host_findings import LastHostFindings

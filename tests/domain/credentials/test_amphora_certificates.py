@@ -31,13 +31,13 @@ from controller.domain.credentials.amphora_certificates import (
     plan_server,
 )
 from controller.domain.credentials.authority import (
-    DAY,
     AuthorityRecord,
     StoredLeaf,
     is_current,
     leaf_begin,
     leaf_end,
 )
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.sealing.encrypted_keys import decrypted, encrypted, is_passphrase
 from controller.domain.credentials.x509.issued import new_authority, new_leaf

@@ -10,10 +10,6 @@ from hypothesis import strategies as st
 
 from controller.domain.api.reasons import Reason
 from controller.domain.credentials.authority import (
-    AUTHORITY_LIFE,
-    DAY,
-    LEAF_LIFE,
-    RENEWED_AT,
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
@@ -22,6 +18,7 @@ from controller.domain.credentials.authority import (
     leaf_end,
     plan_authority,
 )
+from controller.domain.credentials.certificate_lifetimes import AUTHORITY_LIFE, DAY, LEAF_LIFE, RENEWED_AT
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.x509.issued import new_authority, new_leaf
 from controller.domain.credentials.x509.read import (

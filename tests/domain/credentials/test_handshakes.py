@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from controller.domain.api.conditions import timestamp
-from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY, AuthorityRecord, StoredLeaf
+from controller.domain.credentials.authority import AuthorityRecord, StoredLeaf
+from controller.domain.credentials.certificate_lifetimes import AUTHORITY_LIFE, DAY
 from controller.domain.credentials.certificate_secrets import parse_record, record_texts
 from controller.domain.credentials.x509.issued import new_authority
 from tests.domain.credentials.test_authority import EARLIER, NAMES, World

@@ -6,19 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from controller.domain.maintenance.move_choice import (
+from controller.domain.maintenance.budgets import (
     Availability,
     BudgetRequest,
-    Mode,
-    MoveKind,
     QueuedMaintenance,
-    Rules,
-    Unmovable,
     decide_queue,
-    plan_server,
     share_slots,
     waits_for_slots,
 )
+from controller.domain.maintenance.move_choice import Mode, MoveKind, Rules, Unmovable, plan_server
 from controller.domain.shared.cloud_facts import Aggregate, Migration, Server
 
 SERVER = Server("id", "vm", "cmp1", "ACTIVE", state="active", memory=1024, disk=20, local_disk=True)

@@ -18,8 +18,8 @@ from controller.domain.api.names import (
     SERVER_AUTHORITY_SECRET,
 )
 from controller.domain.credentials.amphora_certificates import AMPHORA_AUTHORITY_LIFE, mounted_certificates
-from controller.domain.credentials.authority import DAY
 from controller.domain.credentials.backup import is_kept
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.credentials.certificate_secrets import parse_record
 from controller.domain.credentials.sealing.encrypted_keys import decrypted
 from controller.domain.credentials.x509.issued import new_authority

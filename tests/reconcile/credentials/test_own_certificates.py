@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from controller.domain.api.names import AUTHORITY_SECRET, AUTHORITY_TYPE, CA_BUNDLE_SECRET
-from controller.domain.credentials.authority import AUTHORITY_LIFE, DAY
+from controller.domain.credentials.certificate_lifetimes import AUTHORITY_LIFE, DAY
 from controller.domain.credentials.x509.issued import new_authority, new_leaf
 from controller.domain.credentials.x509.read import Authority, LeafNames, holds, is_signed_by, read_leaf
 from controller.domain.shared import metrics

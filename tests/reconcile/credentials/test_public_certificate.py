@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from controller.domain.api.names import AUTHORITY_SECRET, CA_BUNDLE_SECRET
-from controller.domain.credentials.authority import DAY
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.credentials.x509.read import is_signed_by
 from controller.domain.region.required_certificates import GATEWAY, PUBLIC_SECRET
 from controller.domain.values.catalogue import CertificateRequest

@@ -13,7 +13,7 @@ import pytest
 
 from controller.adapters.helm.records.release_records import SecretRecords
 from controller.domain.api.conditions import find
-from controller.domain.credentials.authority import DAY
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.values.catalogue import CertificateRequest, CredentialSecret
 from controller.domain.values.ceph_needs import CephNeeds
 from controller.errors import ApiUnavailable, Conflict, ObjectRefused, Problem, SpecInvalid

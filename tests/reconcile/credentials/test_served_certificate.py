@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.domain.credentials.authority import DAY
+from controller.domain.credentials.certificate_lifetimes import DAY
 from controller.domain.credentials.x509.issued import new_leaf
 from controller.domain.credentials.x509.read import Authority, LeafNames
 from controller.ports.kubernetes import HELMBUNDLE, SECRET

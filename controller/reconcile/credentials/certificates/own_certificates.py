@@ -20,8 +20,6 @@ from controller.domain.api.names import (
     SERVICE_LABEL,
 )
 from controller.domain.credentials.authority import (
-    AUTHORITY_LIFE,
-    DAY,
     AuthorityRecord,
     AuthorityStep,
     StoredLeaf,
@@ -32,6 +30,7 @@ from controller.domain.credentials.authority import (
     leaf_end,
     plan_authority,
 )
+from controller.domain.credentials.certificate_lifetimes import AUTHORITY_LIFE, DAY
 from controller.domain.credentials.certificate_secrets import (
     bundle_texts,
     leaf_texts,

@@ -17,7 +17,7 @@ from controller.domain.api.names import (
     ROTATION_ANNOTATION,
 )
 from controller.domain.api.reasons import Reason
-from controller.domain.credentials.authority import CLOCK_DIFFERENCE
+from controller.domain.credentials.certificate_lifetimes import CLOCK_DIFFERENCE
 from controller.domain.credentials.generate import generate
 from controller.domain.credentials.readers import READER_CREDENTIALS, READER_PASSWORD
 from controller.domain.credentials.rotation.accounts import Account, next_suffix

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from controller.domain.api.names import ROTATED_ANNOTATION
 from controller.domain.api.region_spec import CredentialRotationFeature
-from controller.domain.credentials.authority import CLOCK_DIFFERENCE
+from controller.domain.credentials.certificate_lifetimes import CLOCK_DIFFERENCE
 from controller.domain.credentials.rotation.accounts import Release, SecretUse, uses_of
 from controller.domain.credentials.rotation.in_place import in_place
 from controller.domain.credentials.rotation.not_rotated import why_refused
