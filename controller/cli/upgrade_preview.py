@@ -98,7 +98,9 @@ def preview_checks(
     )
     found = preflight_checks(kube, view, now)
     known = Check("version-step", state, "; ".join(refused))
-    return (known, *found), compared.after.region.upgrade_checks
+    # Migrations of data come after the last step.
+    programs = (one for one in compared.after.region.upgrade_checks if not one.about.migrates)
+    return (known, *found), tuple(programs)
 
 
 def _pinned(compared: Compared, source: str, target: str, policy: UpgradePolicy) -> tuple[str, ...]:

@@ -65,6 +65,9 @@ def check(
     else:
         _require(version, upgrade)
         source = running_version(region)
+        if source == version:
+            stdout().print(f"{region['metadata']['name']}: its version is {version} already")
+            raise typer.Exit(ExitCode.OK)
         item, bundles = InputObject(region, "cluster"), cluster.bundles(region)
         now, kube = SystemClock().now(), cluster.kube
         checks, later = preview_checks(item, source, version, kube=kube, bundles=bundles, now=now)

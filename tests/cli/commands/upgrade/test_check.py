@@ -33,6 +33,7 @@ def test_before_an_upgrade_checks_are_made_without_a_write(region: UpgradingRegi
     later = {name: state for name, state in found.items() if state != "Passed"}
     assert set(later.values()) == {"Later"}
     assert {"keystone-status", "placement-status", "glance-status", "nova-status"} <= later.keys()
+    assert not [name for name in later if name.endswith("-data")], "migrations come after the last step"
     assert region.kube.writes == []
 
 
@@ -42,6 +43,11 @@ def test_before_an_upgrade_a_pinned_image_is_found(monkeypatch: pytest.MonkeyPat
     result = osctl("upgrade", "check", NEW)
     assert result.exit_code == 5
     assert "images.tags.keystone_api of keystone" in result.stdout
+
+
+def test_the_version_that_runs_already_has_no_checks(region: UpgradingRegion) -> None:
+    result = osctl("upgrade", "check", OLD)
+    assert (result.exit_code, result.stdout) == (0, f"region-one: its version is {OLD} already\n")
 
 
 @pytest.mark.slow
