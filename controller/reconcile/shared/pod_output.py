@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 KEPT = 120.0
 READ_AT_ONCE = 5
 LINES = 10
+# Before the newest of many similar messages (client-go, tools/record/events_cache.go).
+_COMBINED = "(combined from similar events): "
 # Pods are made within seconds: where there are none after so many, the cluster may have said why.
 LACKING_FOR = 15.0
 # Seconds for which a starting container may be unready before its probe's result is read.
@@ -200,7 +202,7 @@ class PodOutput:
         oldest = max(self._clock.now() - TEXT_KEPT, source.since)
         if newest is None or _moment(newest) < timestamp(oldest):
             return ""
-        return str(newest.get("message") or "")
+        return str(newest.get("message") or "").removeprefix(_COMBINED)
 
 
 def _sources(verdict: WorkloadHealth) -> frozenset[_Source]:

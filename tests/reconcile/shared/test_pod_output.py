@@ -119,7 +119,7 @@ def test_without_the_right_to_list_events_there_are_no_words(monkeypatch: pytest
 class Refused(Reading):
     """Workloads whose pods the cluster does not make, each with an Event that says why."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, message: str = "exceeded quota") -> None:
         super().__init__(0)
         for number in range(count):
             name = f"nova-{number}"
@@ -132,7 +132,7 @@ class Refused(Reading):
                     "metadata": {"name": name, "namespace": "openstack"},
                     "involvedObject": {"kind": "DaemonSet", "name": name},
                     "reason": "FailedCreate",
-                    "message": "exceeded quota",
+                    "message": message,
                     "lastTimestamp": timestamp(self.clock.now()),
                 }
             )
@@ -152,6 +152,15 @@ def test_pods_that_are_refused_are_explained_soon_while_they_are_still_on_their_
     refused.read()
     assert refused.words() == ["exceeded quota"]
     assert refused.observe()["nova", "nova-0"].health == Health.PROGRESSING
+
+
+def test_the_newest_of_many_similar_words_is_shown_without_a_note_about_them() -> None:
+    refused = Refused(1, "(combined from similar events): exceeded quota")
+    refused.observe()
+    refused.clock.advance(LACKING_FOR)
+    refused.observe()
+    refused.read()
+    assert refused.words() == ["exceeded quota"]
 
 
 def test_a_word_of_former_times_explains_nothing() -> None:
