@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from controller.cli.commands.adoption.adopt import adopt
+from controller.cli.commands.adoption.convert import convert
 from controller.cli.commands.apply import apply
 from controller.cli.commands.charts import charts
 from controller.cli.commands.credentials import app as credential_commands
@@ -95,7 +96,7 @@ def _options(
 
 
 _REGION = (adopt, apply, plan, approve, status, events, logs, report, graph, wait, smoke, gather, restore)
-_FILES = (validate, preflight, render, explain, fields, diff, images, charts, rbac)
+_FILES = (validate, convert, preflight, render, explain, fields, diff, images, charts, rbac)
 _RELEASES = (history, rollback, reconcile, suspend, resume)
 for _command in (*_REGION, *_FILES, *_RELEASES):
     app.command()(_command)
