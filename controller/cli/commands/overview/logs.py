@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
@@ -100,16 +100,22 @@ def logs(
     show(reader.read(lines=tail, since=int(since or 0)))
     if not reader.sources:
         raise ObjectMissing(f"no pod has a log for {target or 'the controller'}: {pods.searched}")
-    while follow:
+    if follow:
+        _follow(lambda: show(reader.read(lines=_MOST_LINES, since=_OVERLAP)))
+    if reader.refused and not reader.read_any:
+        raise reader.refused[0]
+
+
+def _follow(show_new: Callable[[], None]) -> None:
+    """Until Ctrl-C, also while the API server is silent. Raises Exit."""
+    while True:
         try:
             time.sleep(_POLL_SECONDS)
-            show(reader.read(lines=_MOST_LINES, since=_OVERLAP))
+            show_new()
         except ApiUnavailable as error:
             stderr().print(soft_wrapped(str(error)))
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-    if reader.refused and not reader.read_any:
-        raise reader.refused[0]
 
 
 @dataclass
