@@ -108,7 +108,7 @@ test-cluster: setup ## with a real Kubernetes control plane on loopback
 	@$(call BESIDE_SLOW,$(BIN)/python -m pytest -q $(SHARED_MACHINE) \
 	  -m "cluster and not exhaustive and not openstack and not image and not upstream")
 
-test-sample: setup ## a cordon and a maintenance with a real OpenStack on loopback, where this machine can have one
+test-sample: setup ## a maintenance with a real OpenStack on loopback, where this machine can have one
 	@$(BIN)/python -m sandbox build
 	@if $(BIN)/python -m sandbox openstack prepare; then $(BIN)/python -m pytest -q -m "sample and not exhaustive"; \
 	  else echo "no OpenStack here: its tests are left out"; fi

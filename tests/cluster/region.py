@@ -50,6 +50,8 @@ WITHOUT_COMPUTE = ("compute", "image")
 RELEASES_WITHOUT_COMPUTE = RELEASES - {"glance", "libvirt", "nova"}
 WITHOUT_NETWORK = ("compute", "networking", "placement")
 RELEASES_WITHOUT_NETWORK = RELEASES - {"placement", "openvswitch", "libvirt", "nova", "neutron"}
+WITHOUT_IMAGES = ("compute", "networking", "image")
+RELEASES_WITHOUT_IMAGES = RELEASES - {"glance", "openvswitch", "libvirt", "nova", "neutron"}
 CONTAINERS = ("core", "helmbundle", "health", "secrets", "node")
 # What tests ask for most often, by the names that they give to kubectl.
 RESOURCES = {

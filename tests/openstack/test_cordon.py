@@ -10,7 +10,6 @@ from tests.openstack.bed import MARK, Bed
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.openstack,
-    pytest.mark.sample,
     pytest.mark.xdist_group("openstack"),
     # On a machine with other work beside it the set-up of the cloud counts, too.
     pytest.mark.timeout(1500),

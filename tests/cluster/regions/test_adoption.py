@@ -15,7 +15,7 @@ from sandbox.patience import patient
 from tests.charts.lean import credentials
 from tests.cluster.region import ROOT, WITHOUT_NETWORK, Region, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.exhaustive, pytest.mark.timeout(1800)]
 
 RUNNING = ("mariadb", "rabbitmq", "memcached", "keystone")
 

@@ -75,7 +75,7 @@ def test_a_region_is_restored_by_the_rights_of_the_chart(survivor: Region) -> No
     region.controllers.restart("core")
     wait_for(region, "Loading", "Applying", "Starting", "Comparing", "Done")
     stopped = {name for name, count in replicas(region).items() if not count and before[name]}
-    assert phase_of(region) != "Loading" or {"keystone-api", "neutron-server"} <= stopped, stopped
+    assert phase_of(region) != "Loading" or {"keystone-api", "placement-api"} <= stopped, stopped
     assert "mariadb-server" not in stopped
     wait_for(region, "Done", seconds=600.0)
     region.wait_ready()
