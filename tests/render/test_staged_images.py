@@ -54,14 +54,14 @@ def test_each_pod_is_known_to_the_others_by_its_own_address() -> None:
 def test_conversion_without_space_that_is_reserved_is_reported() -> None:
     [warning] = told(region(CONVERTS, space=False))
     assert warning.path == "spec.services.image.glance.values.pod.resources.api"
-    assert "no space is reserved" in warning.message
+    assert "requests no space" in warning.message
     assert told(region({}, space=False)) == []
 
 
 def test_a_default_store_that_is_not_enabled_is_reported() -> None:
     [warning] = told(region({"glance_store": {"default_backend": "objcts"}}))
     assert warning.path.endswith("conf.glance.glance_store.default_backend")
-    assert warning.message == "it is none of the stores in enabled_backends, so Glance does not start"
+    assert warning.message == "the store is not in enabled_backends, so Glance does not start"
     assert told(region({"glance_store": {"default_backend": "objects"}})) == []
 
 

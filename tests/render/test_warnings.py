@@ -77,7 +77,7 @@ def test_a_label_that_comes_is_reported_to_rename_a_daemonset() -> None:
 def test_block_storage_without_a_store_is_reported() -> None:
     [warning] = [one for one in warnings(preset="compute") if "blockStorage" in one.path]
     assert warning.path == "spec.features.blockStorage.backends"
-    assert "no volume can be made" in warning.message
+    assert "no volume can be created" in warning.message
     stores = {"blockStorage": {"backends": [{"name": "disk", "type": "lvm"}]}}
     assert warning not in warnings(preset="compute", features=stores)
 
@@ -194,7 +194,7 @@ def directory(url: str, **conf: Any) -> dict[str, Any]:
 def test_passwords_that_go_to_a_directory_in_the_clear_are_reported() -> None:
     path = "spec.features.identity.ldap.domains"
     [text] = told(path, features=directory("ldap://ldap.example.org"))
-    assert "of staff go to the directory in the clear" in text and "ldaps" in text
+    assert "of staff go to the directory in plain text" in text and "ldaps" in text
     assert told(path, features=directory("ldap://ldap.example.org", use_tls=True)) == []
     assert told(path, features=directory("ldaps://ldap.example.org")) == []
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.upstream, pytest.mark.timeout(600)]
 NEEDS = {
     "dns": "Designate has no name servers",
     "load-balancer": "no amphora can be created without",
-    "instance-ha": "Masakari does not learn of failed hosts and servers",
+    "instance-ha": "Masakari does not detect failed hosts and servers",
     "shared-file-system": "Manila's generic driver serves shares from servers",
     "metering": "the chart's image of db_sync, gnocchi_api, gnocchi_metricd,",
 }
