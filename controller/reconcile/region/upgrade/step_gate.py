@@ -8,6 +8,7 @@ from typing import Any
 
 from controller.domain.api.conditions import find
 from controller.domain.api.names import SERVICE_LABEL
+from controller.domain.api.shortened_text import shorten
 from controller.domain.region.allowed_version_steps import (
     BROKER,
     ImageStep,
@@ -29,6 +30,9 @@ from controller.reconcile.region.upgrade.brokers import BrokerCare
 from controller.reconcile.region.upgrade.failing_probes import failing_probes
 from controller.reconcile.region.upgrade.node_batches import replace_pods
 from controller.reconcile.region.upgrade.smoke_gate import SmokeGate
+
+# Of one release that is not deployed yet.
+_MOST_TEXT = 400
 
 
 @dataclass(frozen=True)
@@ -157,9 +161,16 @@ def _releases(view: GateView, step: UpgradeStep, bundle: KubeObject, target: Kub
         return str(ready.get("message") or f"{failed[0].get('name')} fails"), ""
     open_ = [one for one in releases if one.get("state") != ReportedState.DEPLOYED]
     if open_ or len(releases) < len(names):
-        shown = [f"{one.get('name')} {one.get('state')}" for one in open_]
+        shown = [_in_words(one) for one in open_]
         return "", ", ".join(shown) or "helmbundle begins"
     return "", ""
+
+
+def _in_words(release: Mapping[str, Any]) -> str:
+    """A release that is not deployed yet, with what it waits for, such as a Job that fails."""
+    text = f"{release.get('name')} {release.get('state')}"
+    message = str(release.get("message") or "")
+    return shorten(f"{text}: {message}" if message else text, _MOST_TEXT)
 
 
 def _unhealthy(view: GateView, releases: Sequence[str]) -> str:

@@ -275,3 +275,15 @@ def test_a_migration_of_data_that_fails_keeps_the_region_at_finish_until_it_succ
     region.deploy()
     region.reconcile()
     assert region.upgrade["phase"] == "Finished"
+
+
+def test_a_step_says_which_job_of_its_release_it_waits_for(region: UpgradingRegion) -> None:
+    region.edit(openstackVersion=NEW)
+    region.begin("identity")
+    region.reconcile()
+    cause = "waits for its hook: Job keystone-db-sync failed and is tried again"
+    region.fail("identity", cause, state="Upgrading")
+    region.reconcile()
+    assert f"keystone Upgrading: {cause}" in region.upgrade["message"]
+    [step] = [one for one in region.upgrade["steps"] if one["name"] == "identity"]
+    assert (step["state"], cause in step["message"]) == ("Running", True)

@@ -79,13 +79,19 @@ class UpgradingRegion:
             if UPGRADE_CHECK_LABEL in job["metadata"]["labels"]:
                 play_end(self.kube, job)
 
-    def fail(self, name: str, message: str) -> None:
-        """helmbundle reports that the releases of a bundle fail."""
+    def fail(self, name: str, message: str, state: str = "Failed") -> None:
+        """helmbundle reports that the releases of a bundle fail, or that they are in this state."""
         [bundle] = [one for one in self.kube.objects("HelmBundle") if one["metadata"]["name"] == name]
         generation = bundle["metadata"]["generation"]
         ready = Condition("Ready", "False", Reason.RELEASES_FAILING, message, generation)
         releases = [
-            {"name": one["name"], "namespace": KEY[0], "state": "Failed", "reason": "UpgradeFailed"}
+            {
+                "name": one["name"],
+                "namespace": KEY[0],
+                "state": state,
+                "reason": "UpgradeFailed" if state == "Failed" else state,
+                "message": message,
+            }
             for one in bundle["spec"]["releases"]
         ]
         body = {
