@@ -81,6 +81,22 @@ def test_a_dry_run_shows_what_would_be_done_and_does_nothing(bed: Bed) -> None:
 
 
 @pytest.mark.exhaustive
+def test_a_server_with_numa_moves_live(bed: Bed) -> None:
+    """As Nova does since Train: neither the plan nor the move is blocked."""
+    compute = bed.sdk.compute
+    flavor = compute.create_flavor(name="numa", id="numa", ram=512, vcpus=1, disk=1)
+    try:
+        compute.create_flavor_extra_specs(flavor, {"hw:numa_nodes": "1"})
+        [server] = bed.boot(1, "cmp1", flavor="numa")
+        bed.maintain("work", "cmp1")
+        bed.wait_phase("work", "Completed")
+        assert bed.servers()[server.id].compute_host in ("cmp2", "cmp3")
+        assert [one.migration_type for one in bed.migrations(server.id)] == ["live-migration"]
+    finally:
+        compute.delete_flavor(flavor)
+
+
+@pytest.mark.exhaustive
 def test_what_cannot_be_moved_blocks_until_its_owner_says_what_to_do(bed: Bed) -> None:
     big = bed.boot(1, "cmp1", flavor="large")[0]
     other = bed.boot(1, "cmp1")[0]
