@@ -146,7 +146,7 @@ def test_a_look_under_way_comes_to_its_end_and_begins_no_action(
     process.queue.add(KEY)
     assert process.looking.wait(DEADLINE)
     process.tell()
-    what = "for running work: a pass at bundle openstack/compute"
+    what = "for running work: the reconciliation of bundle openstack/compute"
     waiting = f"waiting at most {DEADLINE:.0f} s {what}"
     wait_until(lambda: waiting in caplog.text, "it tells what it waits for", DEADLINE)
     process.go.set()

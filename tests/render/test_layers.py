@@ -62,7 +62,7 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
         "charts: {keystone: {sources: [embedded], optionFiles: [keystone]}}\n",
         "relations.schema.yaml": "{}",
-        "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: [], listed: []}",
+        "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: [], listed: [], switchedOff: []}",
         "stores.schema.yaml": "{}",
         "stores.yaml": "{kinds: []}",
         "properties.schema.yaml": "{}",

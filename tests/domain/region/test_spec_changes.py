@@ -35,7 +35,7 @@ def test_fields_that_change_no_release_are_reported_with_what_they_do() -> None:
     assert (evacuation.before, evacuation.after) == ("Never", "Auto")
     assert "starts the servers of a dead node on other nodes" in evacuation.does
     account = found["features.readOnlyAccount.enabled"]
-    assert account.does.startswith("An account of Keystone that may only read")
+    assert account.does.startswith("A read-only account of Keystone")
     assert "Default:" not in account.does
 
 

@@ -183,7 +183,7 @@ def test_without_a_database_none_can_be_made(bed: Bed) -> None:
 def test_a_cronjob_of_another_owner_is_left_alone(bed: Bed) -> None:
     meta = {"name": "region-backup", "namespace": NAMESPACE}
     mine = bed.kube.create({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": {}})
-    assert "of another owner" in bed.state().message
+    assert "has another owner" in bed.state().message
     assert bed.cronjobs()["region-backup"] == mine
 
 

@@ -447,7 +447,8 @@ def test_why_openstack_cannot_be_looked_at_is_reported(world: NodeWorld) -> None
     world.reconcile(2)
     reported = world.condition("NodesReady")
     assert (
-        reported["status"] == "True" and "not changed: compute GET /os-services: 503" in reported["message"]
+        reported["status"] == "True"
+        and "they stay as they are: compute GET /os-services: 503" in reported["message"]
     )
     world.cloud.before = lambda *_: None
     world.reconcile(10)
