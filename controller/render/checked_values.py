@@ -66,6 +66,9 @@ def checked_values(release: str, merged: MergedValues, daemonset: str = "") -> I
 def is_operators(merged: MergedValues, *path: str) -> bool:
     """Whether a value, or something below it, is neither the chart's nor ours."""
     layer = merged.history.layer_of(path)
+    if layer is not None and layer.name == LayerKind.IMAGES and path[:2] == ("images", "tags"):
+        # A registry has a copy of the same image. Only an image that the spec names is another one.
+        return path in layer.origins
     return layer is not None and not any(f"{layer.name} ".startswith(f"{kind} ") for kind in _OURS)
 
 

@@ -180,6 +180,15 @@ def test_an_image_of_ones_own_is_not_suspected() -> None:
 
 
 @pytest.mark.slow
+def test_a_copy_in_a_registry_lacks_the_same_package() -> None:
+    mirror = {"registry": "registry.example.org/openstack"}
+    [text] = told("spec.features.identity.federation.providers", images=mirror, **on_https(OIDC_REGION))
+    assert "mod_auth_openidc" in text
+    [text] = told(STORE, images=mirror, features=store("nfs", nfs={"shares": ["10.0.0.1:/volumes"]}))
+    assert "nfs-common" in text
+
+
+@pytest.mark.slow
 def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
     own = {"overrides": {"keystone_api": "registry.example.org/keystone:1"}}
     [text] = told("spec.features.identity.federation.providers", images=own, **OIDC_REGION)

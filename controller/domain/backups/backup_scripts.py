@@ -12,6 +12,7 @@ from controller.domain.backups.repository import PREPARE
 # mariadb-dump marks where each begins, and comes back to one for its views. A row of an INSERT is a line of
 # its own, and no text has a line end that is not escaped.
 SPLIT = r"""
+function counted() { if (table != "") rows[name "\t" table] += count; count = 0 }
 BEGIN {
   while ((getline name < names) > 0) known[name] = 1
   while ((getline line < sets) > 0) {
@@ -19,7 +20,10 @@ BEGIN {
     set[part[1]] = "ALTER DATABASE CHARACTER SET " part[2] " COLLATE " part[3] ";\n"
   }
 }
+# Nearly all lines are rows: they come first, and are counted without a look into the map.
+table != "" && /^\(/ { count++; print >> out; next }
 /^-- Current Database: `/ {
+  counted()
   name = substr($0, 23, length($0) - 23)
   if (name in known) {
     if (out != "") close(out)
@@ -31,11 +35,11 @@ BEGIN {
 }
 out == "" { header = header $0 "\n"; next }
 !used && $0 == "USE `" name "`;" { used = 1; next }
-/^INSERT INTO `/ { split(substr($0, 1, 300), part, "`"); table = part[2]; print >> out; next }
-/^\(/ { if (table != "") rows[name "\t" table]++; print >> out; next }
+/^INSERT INTO `/ { counted(); split(substr($0, 1, 300), part, "`"); table = part[2]; print >> out; next }
 /^CREATE TABLE `/ { split(substr($0, 1, 300), part, "`"); rows[name "\t" part[2]] += 0 }
-{ table = ""; last = $0; print >> out }
+{ counted(); table = ""; last = $0; print >> out }
 END {
+  counted()
   for (one in rows) print one "\t" rows[one] > tables
   for (one in known) if (!(one in begun)) { print one " is not in the dump" > "/dev/stderr"; exit 1 }
   if (last !~ /^-- Dump completed/) { print "the dump is cut" > "/dev/stderr"; exit 1 }

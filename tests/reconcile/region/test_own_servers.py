@@ -72,9 +72,9 @@ def test_nothing_of_the_edit_is_begun_while_the_region_s_own_servers_are_there(w
     again = world.edited(**OTHERS)
     assert (world.spec_valid["status"], world.spec_valid["reason"]) == ("False", "SpecInvalid")
     message = world.spec_valid["message"]
-    assert "spec.features.database.external: the region's own mariadb still exists" in message
+    assert "spec.features.database.external: the region still has its own mariadb" in message
     assert "kubectl -n openstack delete service mariadb" in message
-    assert "spec.features.messaging.external: the region's own rabbitmq still exists" in message
+    assert "spec.features.messaging.external: the region still has its own rabbitmq" in message
     assert world.bundles_written == []
     # Nothing tells that someone has deleted a Service.
     assert again is not None and again <= 15

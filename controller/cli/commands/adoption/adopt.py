@@ -98,7 +98,7 @@ def adopt(
         print_data(report.data(), output)
     if write is not None:
         _write(write, report)
-        stderr().print(soft_wrapped(_next_steps(write, place)))
+        stderr().print(soft_wrapped(_next_steps(write, place, hands_over=any(report.hand_over()))))
 
 
 def _check(running: RunningReleases, namespace: str) -> None:
@@ -185,9 +185,9 @@ def _secret(name: str, namespace: str, texts: Mapping[str, str]) -> dict[str, An
     return {**body, "stringData": dict(texts)}
 
 
-def _next_steps(directory: Path, namespace: str) -> str:
+def _next_steps(directory: Path, namespace: str, *, hands_over: bool) -> str:
+    hand_over = f"sh {directory / HAND_OVER}\n" if hands_over else ""
     return f"""written to {directory}; next:
 kubectl create -f {directory / SECRETS} && rm {directory / SECRETS}
 osctl apply -f {directory / REGION}
-sh {directory / HAND_OVER}
-osctl plan -n {namespace}"""
+{hand_over}osctl plan -n {namespace}"""

@@ -87,7 +87,7 @@ def check(
 
 def _require(version: str, upgrade: Upgrade | None) -> None:
     if upgrade is not None and not upgrade.over:
-        text = f"the upgrade from {upgrade.source} to {upgrade.target} is not over"
+        text = f"the upgrade from {upgrade.source} to {upgrade.target} is not finished"
         stderr().print(f"{text}; leave out VERSION to see its checks", style="yellow")
         raise typer.Exit(ExitCode.NEEDS_EDIT)
     if not version:

@@ -111,7 +111,7 @@ def refuse_beside_another(region: KubeObject) -> None:
     """Ends the command if an upgrade of the region is under way."""
     upgrade = upgrade_in(region.get("status") or {})
     if upgrade is not None and not upgrade.over:
-        text = f"the upgrade from {upgrade.source} to {upgrade.target} is not over"
+        text = f"the upgrade from {upgrade.source} to {upgrade.target} is not finished"
         name = region["metadata"]["name"]
         stderr().print(f"{name}: {text}; osctl upgrade status {name} shows its steps", style="yellow")
         raise typer.Exit(ExitCode.NEEDS_EDIT)

@@ -68,7 +68,7 @@ def test_start_beside_another_upgrade_begins_nothing(region: UpgradingRegion) ->
     region.begin("image")
     result = osctl("upgrade", "start", "2025.1", "--yes")
     assert result.exit_code == 5
-    assert f"the upgrade from {OLD} to {NEW} is not over" in result.stderr
+    assert f"the upgrade from {OLD} to {NEW} is not finished" in result.stderr
 
 
 def applied_by(region: UpgradingRegion, manager: str, monkeypatch: pytest.MonkeyPatch) -> None:

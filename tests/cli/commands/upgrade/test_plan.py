@@ -74,7 +74,7 @@ def test_an_image_of_the_version_before_in_the_file_is_refused_with_what_to_do(p
     assert result.exit_code == 5
     [refused] = json.loads(result.stdout)["refused"]
     assert "images.tags.keystone_api of keystone" in refused
-    assert f"name those of {NEW}" in refused
+    assert f"use images of {NEW}" in refused
     skipped = {"skipChecks": ["pinned-images"]}
     path.write_text(example_text(openstackVersion=OLD, services=pinned, upgrade=skipped), encoding="utf-8")
     assert osctl("upgrade", "plan", NEW, "-f", str(path), "--no-manifests").exit_code == 1

@@ -186,7 +186,7 @@ def test_another_target_is_refused_while_an_upgrade_runs(region: UpgradingRegion
     region.edit(openstackVersion="2025.1")
     region.reconcile()
     assert region.condition("Ready")["reason"] == "VersionStepRefused"
-    assert f"from {OLD} to {NEW} is not over" in region.condition("Ready")["message"]
+    assert f"from {OLD} to {NEW} is not finished" in region.condition("Ready")["message"]
     region.edit(openstackVersion=NEW)
     assert region.step() == "identity"
 
