@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,9 @@ def values_directory(root: Path, layers: frozenset[str]) -> Path:
         "services/identity/service.yaml": "description: Keystone\ngroup: openstack\n"
         "charts: {keystone: {sources: [embedded], optionFiles: [keystone]}}\n",
         "relations.schema.yaml": "{}",
-        "relations.yaml": "{atLeast: [], odd: [], keysOutlive: [], connections: [], listed: [], switchedOff: []}",
+        "relations.yaml": json.dumps(
+            {key: [] for key in ("atLeast", "odd", "keysOutlive", "connections", "listed", "switchedOff")}
+        ),
         "stores.schema.yaml": "{}",
         "stores.yaml": "{kinds: []}",
         "properties.schema.yaml": "{}",

@@ -195,8 +195,12 @@ def test_a_provider_sends_no_browser_back_to_plain_http() -> None:
     assert "published on http" in text and "spec.features.tls.public.enabled" in text
 
 
+# As few directories follow Keystone's defaults.
+NAMED = {"user_name_attribute": "uid", "group_name_attribute": "cn"}
+
+
 def directory(url: str, **conf: Any) -> dict[str, Any]:
-    return {"identity": {"ldap": {"domains": [{**LDAP, "url": url, "conf": conf}]}}}
+    return {"identity": {"ldap": {"domains": [{**LDAP, "url": url, "conf": {**NAMED, **conf}}]}}}
 
 
 @pytest.mark.slow

@@ -67,14 +67,15 @@ def _operators(merged: MergedValues) -> list[Layer]:
 
 
 def _known_elsewhere(releases: list[RegionRelease]) -> set[str]:
-    """The fields of layers that one of their charts knows."""
+    """The fields of layers that one of their charts knows, and the maps around these."""
     return {
-        setting.path
+        setting.origin.full_path(path[:length])
         for release in releases
         for path, settings in release.merged.history.settings.items()
         for setting in settings
         if setting.origin.root[:2] == ("spec", "common")
-        and lookup(release.merged.defaults, path, _NOTHING) is not _NOTHING
+        for length in range(1, len(path) + 1)
+        if lookup(release.merged.defaults, path[:length], _NOTHING) is not _NOTHING
     }
 
 

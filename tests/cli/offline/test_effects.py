@@ -73,6 +73,17 @@ def test_a_key_for_several_releases_is_reported_where_none_of_them_reads_it() ->
     ]
 
 
+def test_a_key_for_several_releases_that_one_of_their_charts_knows_is_not_reported() -> None:
+    common = ("spec", "common", "charts", "values")
+    values = {"conf": {"web": {"DEFAULT": {"x": 1}}}}
+    knows, other = release(values, *common), release(values, *common)
+    layer = other.merged.history.layer_of(("conf", "web", "DEFAULT", "x"))
+    assert layer is not None
+    merged = merge_layers({"pod": {}}, [layer])
+    other = replace(other, merged=merged, spec=replace(other.spec, name="db", values=merged.overlay))
+    assert list(unread_keys(region(knows, other), OPEN, reads_only())) == []
+
+
 def test_a_large_number_that_a_chart_prints_with_an_exponent_is_reported_with_the_form_in_quotes() -> None:
     one = release({"limits": {"bytes": 104857600, "few": 1000, "fine": 2000000}})
     script = {"kind": "ConfigMap", "data": {"a.sh": "set 1.048576e+08 2000000"}}

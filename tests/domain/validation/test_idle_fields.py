@@ -28,6 +28,8 @@ def features(**given: Any) -> dict[str, Any]:
 
 
 BACKUPS = {"enabled": True}
+NAMED_USERS = {"user_name_attribute": "uid"}
+NAMED = {**NAMED_USERS, "group_name_attribute": "cn"}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,7 @@ def test_a_subtree_that_is_not_below_the_suffix_is_reported(tree: str, below: bo
         "url": "ldaps://ldap.example.org",
         "suffix": "dc=example,dc=org",
         "userTreeDN": tree,
+        "conf": NAMED,
     }
     found = told(features(identity={"ldap": {"domains": [domain]}}))
     assert list(found) == ([] if below else ["spec.features.identity.ldap.domains[0].userTreeDN"])
@@ -153,7 +156,9 @@ def test_a_window_that_opens_less_often_than_credentials_are_to_be_new_is_report
 )
 def test_a_filter_that_a_directory_cannot_read_is_reported(text: str, right: bool) -> None:
     domain = {"name": "people", "url": "ldaps://ldap.example.org", "suffix": "dc=example,dc=org"}
-    found = told(features(identity={"ldap": {"domains": [{**domain, "conf": {"user_filter": text}}]}}))
+    found = told(
+        features(identity={"ldap": {"domains": [{**domain, "conf": {**NAMED, "user_filter": text}}]}})
+    )
     assert list(found) == ([] if right else ["spec.features.identity.ldap.domains[0].conf.user_filter"])
 
 
@@ -170,6 +175,13 @@ def test_backups_of_the_region_are_what_an_upgrade_asks_for() -> None:
     assert told({**weekly, "upgrade": {"backupMaxAge": "192h"}}) == {}
     found = told({**weekly, "upgrade": {"backupMaxAge": "24h"}})
     assert "spec.features.backup.schedule" in str(found["spec.upgrade.backupMaxAge"])
+
+
+def test_a_directory_that_names_entries_by_keystones_defaults_is_reported() -> None:
+    domain = {"name": "people", "url": "ldaps://ldap.example.org", "suffix": "dc=example,dc=org"}
+    [(path, text)] = told(features(identity={"ldap": {"domains": [{**domain, "conf": NAMED_USERS}]}})).items()
+    assert path == "spec.features.identity.ldap.domains[0].conf"
+    assert "group_name_attribute is not set" in text and "from ou" in text
 
 
 @pytest.mark.parametrize(

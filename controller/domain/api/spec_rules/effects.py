@@ -40,6 +40,12 @@ TREE_OUTSIDE_SUFFIX = warning(
     "is not below the suffix {suffix}, where the directory has its entries",
     "write the whole name, which ends with the suffix",
 )
+DIRECTORY_NAMES_BY_DEFAULT = warning(
+    "directory-names-by-default",
+    "spec.features.identity.ldap.domains[*].conf",
+    "{option} is not set, so Keystone takes the name of a {entry} from {default}, which few directories use",
+    "set it, for example {example}; or write {default}, if your directory uses it",
+)
 NO_PORT = refusal(
     "no-port",
     "spec.services.*.*.values.endpoints.*.port",

@@ -8,10 +8,12 @@ from typing import Any
 from controller.domain.api.spec_rules import effects as rules
 from controller.domain.shared.cron_schedule import longest_gap
 from controller.domain.shared.durations import format_duration
-from controller.domain.values.chart_values import DocumentPath, format_path, lookup
+from controller.domain.values.chart_values import format_path, lookup
 from controller.errors import Problem
 
 _DAY = 86400
+# Where Keystone takes names from by default (keystone.conf, [ldap]), and what most directories use.
+_NAMES = {"user": ("sn", "uid or sAMAccountName"), "group": ("ou", "cn")}
 _WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -45,7 +47,8 @@ def _dumps(backup: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Subtrees of a directory that are none of the whole: Keystone finds no entries there."""
+    """What makes Keystone find no entries: subtrees that are none of the whole, names by attributes of few
+    directories, and filters that are none."""
     for index, domain in enumerate(domains):
         suffix = _parts(domain["suffix"])
         for field in ("userTreeDN", "groupTreeDN"):
@@ -53,10 +56,15 @@ def _trees(domains: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             if given[-len(suffix) :] != suffix:
                 path = ("spec", "features", "identity", "ldap", "domains", index, field)
                 yield rules.TREE_OUTSIDE_SUFFIX.at(format_path(path), suffix=domain["suffix"])
-        for name, text in (domain["conf"] or {}).items():
+        conf, where = domain["conf"] or {}, ("spec", "features", "identity", "ldap", "domains", index, "conf")
+        for entry, (default, example) in _NAMES.items():
+            if (option := f"{entry}_name_attribute") not in conf:
+                yield rules.DIRECTORY_NAMES_BY_DEFAULT.at(
+                    format_path(where), option=option, entry=entry, default=default, example=example
+                )
+        for name, text in conf.items():
             if name.endswith("_filter") and isinstance(text, str) and text and not _is_filter(text):
-                at: DocumentPath = ("spec", "features", "identity", "ldap", "domains", index, "conf", name)
-                yield rules.FILTER_MALFORMED.at(format_path(at))
+                yield rules.FILTER_MALFORMED.at(format_path((*where, name)))
 
 
 def _is_filter(text: str) -> bool:
