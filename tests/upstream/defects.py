@@ -19,13 +19,15 @@ Objects = Iterable[Mapping[str, Any]]
 @dataclass(frozen=True)
 class Defect:
     """`avoided_by` is the path of our value; `shows` whether objects that were made without it have it, or
-    with the value `instead`. `features` are those that a region has to have for it."""
+    with the value `instead`. `features` are those that a region has to have for it, and `preset` its
+    preset; without one, it has every service."""
 
     chart: str
     avoided_by: Path
     shows: Callable[[Objects], bool]
     features: Mapping[str, Any] = field(default_factory=dict)
     instead: Any = None
+    preset: str = ""
 
 
 def pod_specs(objects: Objects) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -63,6 +65,12 @@ def _names_no_certificate(objects: Objects) -> bool:
         obj["data"] for obj in objects if obj["kind"] == "Secret" and "manila.conf" in (obj["data"] or {})
     ]
     return not all(b"ssl_ca=" in base64.b64decode(data["manila.conf"]) for data in files)
+
+
+def _cannot_reach_the_broker(objects: Objects) -> bool:
+    [pod] = [pod for obj, pod in pod_specs(objects) if obj["metadata"]["name"] == "heat-cfn"]
+    paths = [str(mount["mountPath"]) for one in pod["containers"] for mount in one.get("volumeMounts") or ()]
+    return not any(path.startswith("/etc/rabbitmq/certs") for path in paths)
 
 
 def _rules_pods_of_the_cluster(objects: Objects) -> bool:
@@ -170,6 +178,13 @@ DEFECTS: Mapping[str, Defect] = {
         ("conf", "manila", "database", "connection_parameters"),
         _names_no_certificate,
         {"tls": {"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["database"]}}},
+    ),
+    "heat-cfn-certificate": Defect(
+        "heat",
+        ("pod", "mounts", "heat_cfn"),
+        _cannot_reach_the_broker,
+        {"tls": {"internal": {"enabled": True, "issuer": "region-ca", "traffic": ["messaging"]}}},
+        preset="compute",
     ),
     "libvirt-client-key": Defect(
         "libvirt",

@@ -18,7 +18,7 @@ LIST = (ROOT / "docs" / "upstream-defects.md").read_text(encoding="utf-8")
 
 
 def _release(charts: Path, defect: Defect) -> RegionRelease:
-    spec = everything()
+    spec = {"preset": defect.preset, "features": {}} if defect.preset else everything()
     release = region(charts, {**spec, "features": {**spec["features"], **defect.features}}).release(
         defect.chart
     )
