@@ -191,7 +191,8 @@ def tables_upgrade(directory: Path, monkeypatch: pytest.MonkeyPatch, *, fails: b
     note = f'echo "${{0##*/}} $*" >> {calls}\n'
     server = 'case "$1" in --version) echo "mariadbd  Ver 11.8.9-MariaDB"; exit;; esac\n'
     program(commands, "mariadbd", f"#!/bin/sh\n{server}{note}exec sleep 600\n")
-    program(commands, "mariadb-admin", "#!/bin/sh\nexit 0\n")
+    # As a real one, it answers only once the server runs.
+    program(commands, "mariadb-admin", f"#!/bin/sh\nexec grep -qs '^mariadbd ' {calls}\n")
     program(commands, "mariadb-upgrade", f"#!/bin/sh\n{note}exit {1 if fails else 0}\n")
     loaded = server_module(monkeypatch, f"{commands}:{os.environ['PATH']}")
     monkeypatch.setattr(loaded, "FORM", directory / "form")
