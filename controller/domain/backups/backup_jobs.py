@@ -22,6 +22,7 @@ from controller.domain.api.names import (
 from controller.domain.api.object_meta import owned_by_region
 from controller.domain.backups.backup_scripts import DUMP, FETCH, NORTHBOUND, SPLIT, STORE, TRY
 from controller.domain.backups.backup_spec import CLAIM, BackupSpec, ClaimDestination
+from controller.domain.backups.database_pods import beside_the_database
 from controller.domain.backups.repository import USER, RepositoryAccess, repository_access
 
 BACKUP, DRILL = "backup", "drill"
@@ -35,7 +36,6 @@ WITHIN = 6 * 3600
 # Of a schedule that is not wanted: Kubernetes needs one, and the CronJob is suspended.
 _NEVER_USED = "0 4 * * 0"
 _DATA = "mysql-data"
-_FROM_DATABASE = ("dnsPolicy", "imagePullSecrets", "nodeSelector", "tolerations")
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}}
 _LARGE = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 _TOKEN_DIR = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
@@ -213,13 +213,8 @@ def _pod(
     container: dict[str, Any],
     volumes: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    model = parts.database["spec"]["template"]["spec"]
-    found = {key: model[key] for key in _FROM_DATABASE if key in model}
-    pulled = [str(one["name"]) for one in found.pop("imagePullSecrets", None) or ()]
-    names = list(dict.fromkeys([*pulled, *parts.spec.pull_secrets, *parts.pull_secrets]))
-    found |= {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
     return {
-        **found,
+        **beside_the_database(parts.database, (*parts.spec.pull_secrets, *parts.pull_secrets)),
         "serviceAccountName": ACCOUNT,
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",

@@ -21,6 +21,7 @@ from controller.domain.api.names import (
 from controller.domain.backups.backup_jobs import northbound_address
 from controller.domain.backups.backup_spec import BackupSpec, pull_secrets, restic_image
 from controller.domain.backups.collected_files import NORTHBOUND_FILE
+from controller.domain.backups.database_pods import beside_the_database
 from controller.domain.backups.repository import PREPARE, USER, repository_access, restic_function
 from controller.domain.restores.differences import LOADED, compare_script
 from controller.domain.restores.restore_spec import RestoreSpec
@@ -101,7 +102,6 @@ else
 fi
 """.replace("@file@", NORTHBOUND_FILE).replace("@loaded@", LOADED)
 )
-_FROM_DATABASE = ("dnsPolicy", "imagePullSecrets", "nodeSelector", "tolerations")
 _RESOURCES = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}}
 
 
@@ -158,22 +158,19 @@ def restore_job(run: RestoreRun, database: Mapping[str, Any]) -> dict[str, Any]:
             "template": {
                 # By this label network policies know a client of the database.
                 "metadata": {"labels": {"application": "mariadb", "component": "restore", **marks}},
-                "spec": _pod(run, database["spec"]["template"]["spec"]),
+                "spec": _pod(run, database),
             },
         },
     }
 
 
-def _pod(run: RestoreRun, model: Mapping[str, Any]) -> dict[str, Any]:
-    server = next(one for one in model["containers"] if one["name"] == "mariadb")
+def _pod(run: RestoreRun, database: Mapping[str, Any]) -> dict[str, Any]:
+    containers = database["spec"]["template"]["spec"]["containers"]
+    server = next(one for one in containers if one["name"] == "mariadb")
     scratch = {"name": "restore", "mountPath": "/restore"}
     fetch, volumes = _fetch(run, scratch)
-    found = {key: model[key] for key in _FROM_DATABASE if key in model}
-    pulled = [str(one["name"]) for one in found.pop("imagePullSecrets", None) or ()]
-    names = list(dict.fromkeys([*pulled, *pull_secrets(run.region)]))
-    found |= {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
     return {
-        **found,
+        **beside_the_database(database, pull_secrets(run.region)),
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
         "securityContext": {"runAsUser": 999, "runAsGroup": 999, "fsGroup": 999, "runAsNonRoot": True},
